@@ -89,6 +89,7 @@ _DONE: Mapping[str, _Kind] = {
     request_id(RequestKind.METADATA): _vital(rq.MetadataDone),
     request_id(RequestKind.BOOTSTRAP): _vital(rq.BootstrapDone),
     f"{RequestKind.SERVICE}{_PREFIX}": _Kind(rq.ServiceDone),
+    f"{RequestKind.HOLD}{_PREFIX}": _Kind(rq.HoldDone),
     CALLBACK: _Kind(rq.CallbackPosition),
     CREATE: _Kind(rq.Created),
     FOREIGN: _Kind(rq.Foreign),

@@ -62,6 +62,20 @@ class SavepointRequest(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnsavepointRequest(Record):
+    """`request/unsavepoint-<name>`: a savepoint is to be deleted.
+
+    The answer is in `done/savepoint-<name>`.
+    """
+
+    id: str = ""
+    kind: RequestKind = RequestKind.UNSAVEPOINT
+    name: str = ""
+    instant: Time = ""
+    """Of the savepoint, as a person has named it: any other one is refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RestoreRequest(Record):
     """`request/restore-<nonce>`: put while the gate names that nonce in `restoring`."""
 
@@ -101,6 +115,25 @@ class MetadataRequest(Record):
     enabled: bool
     options: Mapping[str, str]
     """Options of Hudi."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldRequest(Record):
+    """`request/hold-<name>`: there as long as the spec names the hold, also when its time is over.
+
+    It begins anew with another `since_ms`, and is proved once more with another `until_ms`.
+    """
+
+    id: str = ""
+    kind: RequestKind = RequestKind.HOLD
+    name: str = ""
+    table_uid: str = ""
+    """Of the HudiTable: another one with the same hold begins anew."""
+    instant: Time = ""
+    """Requested time of the commit; empty: the last one."""
+    since_ms: Ms = 0
+    """When the operator first saw it."""
+    until_ms: Ms = 0
 
 
 # ---- done
@@ -173,8 +206,33 @@ class SavepointDone(Record):
 
     @property
     def ended(self) -> bool:
-        """True when it was taken, or cannot be taken."""
-        return self.result in (Result.COMPLETED, Result.FAILED)
+        """True when it was taken, or cannot be taken; also when it was deleted since."""
+        return self.result in (Result.COMPLETED, Result.FAILED, Result.DELETED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldDone(Record):
+    """`done/hold-<name>`: the commit whose files a hold keeps, and whether they are there.
+
+    `Pending`: they are kept from now on, and it is not proved yet that all are there. `Completed`:
+    it is. `Failed`: nothing is kept.
+    """
+
+    name: str = ""
+    result: Result | None = None
+    message: str = field(default="", metadata=LEFT_OUT)
+    instant: Time = field(default="", metadata=LEFT_OUT)
+    """Requested time of the commit."""
+    boundary: Time = field(default="", metadata=LEFT_OUT)
+    """Completion time of the last commit that its readers see."""
+    since_ms: Ms = 0
+    until_ms: Ms = 0
+    """Both of the request that it answers."""
+    kept_until_ms: Ms = 0
+    """Until then its files are kept, by the clock of whoever would delete them: `until_ms`, and
+    what this clock may be ahead.
+    """
+    at_ms: Ms | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,6 +400,8 @@ REQUESTS: Mapping[RequestKind, type[Record]] = {
     RequestKind.RESTORE: RestoreRequest,
     RequestKind.BOOTSTRAP: BootstrapRequest,
     RequestKind.METADATA: MetadataRequest,
+    RequestKind.HOLD: HoldRequest,
+    RequestKind.UNSAVEPOINT: UnsavepointRequest,
 }
 
 

@@ -33,6 +33,12 @@ class Durations(Record):
         """The drain in force."""
         return self.drain_seconds if self.drain_seconds is not None else default_seconds("drainSeconds")
 
+    @property
+    def clock_skew(self) -> int:
+        """The clock skew in force."""
+        said = self.max_clock_skew_seconds
+        return said if said is not None else default_seconds("maxClockSkewSeconds")
+
     def settings(self) -> dict[str, str]:
         """Settings for the Java session; it takes an absent one from the gate."""
         return {name: str(value) for name, value in self.to_json().items() if isinstance(value, int)}

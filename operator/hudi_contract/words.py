@@ -87,6 +87,8 @@ class Result(StrEnum):
     """Only for a table service."""
     POSTPONED = "Postponed"
     """Only for a table service that conflicted with a writer, or did not get the lock."""
+    DELETED = "Deleted"
+    """Only for a savepoint."""
 
 
 class Stage(StrEnum):
@@ -149,6 +151,8 @@ class RequestKind(StrEnum):
     RESTORE = "restore"
     BOOTSTRAP = "bootstrap"
     METADATA = "metadata"
+    HOLD = "hold"
+    UNSAVEPOINT = "unsavepoint"
 
 
 class Adoption(StrEnum):

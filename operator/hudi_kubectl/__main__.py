@@ -37,6 +37,9 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "resume": ("the opposite", True, True),
     "restart": ("another run of a writer", False, True),
     "savepoint": ("take a savepoint of a table", True, False),
+    "delete-savepoint": ("delete a savepoint of a table", True, False),
+    "hold": ("keep the files of a commit for a reader, until a time", True, False),
+    "unhold": ("end a hold of a table", True, False),
     "restore": ("take a table back to a savepoint; later commits are undone", True, False),
     "service": ("run a table service once, now", True, False),
     "metadata-table": ("turn a metadata table on or off, set its indexes, rebuild it", True, False),
@@ -49,10 +52,11 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
 _CHANGES = (
-    "suspend", "resume", "restart", "savepoint", "restore", "service", "metadata-table", "adopt", "unfreeze", "attest",
+    "suspend", "resume", "restart", "savepoint", "delete-savepoint", "hold", "unhold", "restore", "service",
+    "metadata-table", "adopt", "unfreeze", "attest",
 )  # fmt: skip
 """Commands that change an object."""
-_ASKED = ("restore", "adopt", "unfreeze", "attest")
+_ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "attest")
 """Those of them that ask before they do what cannot be taken back."""
 _TAKES_MORE = ("import", "audit")
 """Commands that hand on what follows `--`."""
@@ -99,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
         if name in _OPTIONS:
             _OPTIONS[name](one)
         if name in _CHANGES:
-            _change_options(one, waits=name != "restart", asks=name in _ASKED)
+            _change_options(one, waits=name not in ("restart", "unhold"), asks=name in _ASKED)
     return top
 
 
@@ -146,6 +150,23 @@ def _of_report(one: argparse.ArgumentParser) -> None:
 
 def _of_savepoint(one: argparse.ArgumentParser) -> None:
     one.add_argument("--name", dest="called", default="", metavar="NAME", help="default: the time")
+
+
+def _of_delete_savepoint(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--name", dest="called", required=True, metavar="NAME", help="one of spec.savepoints")
+
+
+def _of_hold(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--name", dest="called", default="", metavar="NAME", help="default: the time")
+    text = "for example 4h or 90m, at most 168h (default: 24h)"
+    one.add_argument("--for", dest="seconds", type=duration, default=0, metavar="DURATION", help=text)
+    text = "requested time of the commit (default: the last one)"
+    one.add_argument("--instant", default="", metavar="INSTANT", help=text)
+    one.add_argument("--reader", default="", metavar="TEXT", help="who reads, for people")
+
+
+def _of_unhold(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--name", dest="called", required=True, metavar="NAME", help="one of spec.holds")
 
 
 def _of_restore(one: argparse.ArgumentParser) -> None:
@@ -213,6 +234,9 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "plan": _of_plan,
     "report": _of_report,
     "savepoint": _of_savepoint,
+    "delete-savepoint": _of_delete_savepoint,
+    "hold": _of_hold,
+    "unhold": _of_unhold,
     "restore": _of_restore,
     "service": _of_service,
     "metadata-table": _of_metadata_table,
@@ -276,8 +300,10 @@ def _next(given: Sequence[str], before: str, last: str, kubectl: Kubectl) -> lis
         return [f"--dry-run={one}" for one in DRY_RUN] if last.startswith("--dry-run=") else flags
     owner = next((one for one in shown if before in one.option_strings), None)
     if owner is not None and owner.nargs is None:
-        if before == "--savepoint" and objects:
+        if (before == "--savepoint" or (name == "delete-savepoint" and before == "--name")) and objects:
             return list(commands.savepoints(kubectl, objects[0]))
+        if name == "unhold" and before == "--name" and objects:
+            return list(commands.holds(kubectl, objects[0]))
         return list(verbs.INDEXES) if before == "--indexes" else [str(one) for one in owner.choices or ()]
     _, tables, writers = _NAMED[name]
     if not objects:
@@ -385,6 +411,18 @@ def _change(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
         "resume": lambda: verbs.suspend(kubectl, screen, name, False, how),
         "restart": lambda: verbs.restart(kubectl, screen, name, how),
         "savepoint": lambda: verbs.savepoint(kubectl, screen, name, said.called, how),
+        "delete-savepoint": lambda: verbs.delete_savepoint(kubectl, screen, name, said.called, how),
+        "hold": lambda: verbs.hold(
+            kubectl,
+            screen,
+            name,
+            said.called,
+            seconds=said.seconds,
+            instant=said.instant,
+            reader=said.reader,
+            how=how,
+        ),
+        "unhold": lambda: verbs.unhold(kubectl, screen, name, said.called, how),
         "restore": lambda: verbs.restore(kubectl, screen, name, said.to, said.remove_later, how),
         "service": lambda: verbs.service(kubectl, screen, name, said.kind, how),
         "metadata-table": lambda: verbs.metadata_table(

@@ -194,6 +194,9 @@ def _of_table(table: Table) -> Iterator[tuple[Any, str, str]]:
             table.name,
             f"savepoint {one.get('name')}: {one.get('outcome')} {one.get('message') or ''}",
         )
+    for one in table.status.get("holds") or []:
+        said = f"until {one.get('until')} {one.get('message') or ''}"
+        yield one.get("since"), table.name, f"hold {one.get('name')}: {one.get('outcome')}, {said}"
     restore = table.status.get("restore") or {}
     if restore:
         yield restore.get("beginTime"), table.name, f"restore to {restore.get('savepoint')} began"
@@ -275,6 +278,13 @@ def savepoints(kubectl: Kubectl, name: str) -> Iterator[str]:
     for raw in kubectl.optional(TABLE) or []:
         if raw["metadata"]["name"] == name.rpartition("/")[2]:
             yield from (str(one.get("name")) for one in raw["spec"].get("savepoints") or [])
+
+
+def holds(kubectl: Kubectl, name: str) -> Iterator[str]:
+    """Holds of a table, for completion."""
+    for raw in kubectl.optional(TABLE) or []:
+        if raw["metadata"]["name"] == name.rpartition("/")[2]:
+            yield from (str(one.get("name")) for one in raw["spec"].get("holds") or [])
 
 
 def awaited_pods(kubectl: Kubectl, name: str) -> Iterator[str]:

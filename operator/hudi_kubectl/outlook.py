@@ -103,7 +103,7 @@ def closing(before: Table, after: Table) -> list[str]:
     found += [
         f"spec.savepoints: the savepoint {one.get('name')}"
         for one in after.spec.get("savepoints") or []
-        if one.get("name") not in known
+        if one.get("name") not in known and not one.get("deleteInstant")
     ]
     wanted = after.spec.get("restore") or {}
     if wanted and wanted.get("nonce") != (before.spec.get("restore") or {}).get("nonce"):
@@ -147,6 +147,9 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
     for field in changed(before, after):
         if field in ("savepoints", "restore") or field.startswith("restore."):
             continue
+        if field == "holds":
+            yield from _of_holds(before, after)
+            continue
         if field.endswith(".runNonce") and field.startswith("services."):
             yield f"spec.{field}: the service runs once, now"
         elif field == "suspend":
@@ -155,10 +158,26 @@ def _of_changes(before: Table, after: Table) -> Iterator[str]:
             )
         elif not any(f"spec.{field}.".startswith(f"{one}.") for one in alone):
             yield f"spec.{field}: changes"
-    gone = {one.get("name") for one in before.spec.get("savepoints") or []}
+    gone = {one.get("name") for one in before.spec.get("savepoints") or [] if not one.get("deleteInstant")}
     gone -= {one.get("name") for one in after.spec.get("savepoints") or []}
+    kept = {str(one.get("name")) for one in before.spec.get("savepoints") or [] if not one.get("deleteInstant")}
+    for one in after.spec.get("savepoints") or []:
+        if one.get("deleteInstant") and str(one.get("name")) in kept:
+            told = "it is deleted if that is its instant, and the table cannot be restored to it afterwards"
+            yield f"spec.savepoints: {one.get('name')} has deleteInstant {one['deleteInstant']}: {told}"
     for name in sorted(map(str, gone)):
         yield f"spec.savepoints: {name} is no longer named; its savepoint stays"
+
+
+def _of_holds(before: Table, after: Table) -> Iterator[str]:
+    old, new = ({str(one.get("name")): one for one in each.spec.get("holds") or []} for each in (before, after))
+    for name, one in new.items():
+        if name not in old:
+            yield f"spec.holds: the files of {one.get('instant') or 'the last commit'} stay for {name}; no writer waits"
+        elif old[name] != one:
+            yield f"spec.holds: {name} changes; whether all its files are there is looked at again"
+    for name in old.keys() - new.keys():
+        yield f"spec.holds: {name} ends; the next clean deletes what it has kept"
 
 
 def _state_of(table: Table) -> Iterator[str]:

@@ -13,7 +13,7 @@ from hudi_kubectl.objects import JsonDict, Table, Thing, Writer, now, when
 from hudi_kubectl.screen import Screen
 from hudi_kubectl.waiting import Seen, waits
 
-COMPLETED, FAILED, PENDING = "Completed", "Failed", "Pending"
+COMPLETED, FAILED, PENDING, DELETED = "Completed", "Failed", "Pending", "Deleted"
 SERVICES = {
     "clean": "clean",
     "archive": "archive",
@@ -31,6 +31,8 @@ UNFREEZE = "hudioperator.io/unfreeze"
 FROZEN = ("Frozen", "OtherLockAuthority")
 """Reasons of Stalled that end with an annotation."""
 MOST_SAVEPOINTS = 16
+MOST_HOLDS, LONGEST_HOLD = 16, 604_800
+GRANTED = "Granted"
 _UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+)")
 _NOT_PROVEN = re.compile(r"pod (\S+) \(uid ([0-9a-f-]{36})\) on (?:node (\S+)|an unknown node) is not proven dead")
 
@@ -146,6 +148,52 @@ def _savepoint_of(called: str) -> Callable[[Thing], Seen]:
     return look
 
 
+def delete_savepoint(kubectl: Kubectl, screen: Screen, name: str, called: str, how: How) -> int:
+    """The savepoint's own instant as deleteInstant of its entry in spec.savepoints."""
+    table = finding.table_named(kubectl, name)
+
+    def fields(thing: Thing) -> Fields:
+        one = _found(thing.status.get("savepoints"), "name", called)
+        if not _found(thing.spec.get("savepoints"), "name", called) or not one:
+            raise Failed(
+                f"spec.savepoints of HudiTable {thing.name}: {called!r} is not there, or the operator has not looked "
+                "at it yet: add its name first, so that its instant is in the status"
+            )
+        if one.get("outcome") != COMPLETED:
+            raise Failed(f"--name {called}: it is {one.get('outcome')}, and only one that is {COMPLETED} is deleted")
+        if (thing.spec.get("restore") or {}).get("savepoint") == called:
+            raise Failed(f"spec.restore of HudiTable {thing.name} names {called!r}: remove restore first")
+        wanted = [
+            {**each, "deleteInstant": one["instant"]} if each.get("name") == called else each
+            for each in thing.spec.get("savepoints") or []
+        ]
+        return {(SPEC, "savepoints"): wanted}
+
+    fields(table)  # what is refused is not asked about
+    confirm(
+        f"Savepoint {called} of HudiTable {table.name} is deleted: the table cannot be restored to it afterwards, and "
+        "a clean deletes what it alone has kept.",
+        how,
+    )
+    changed = change(kubectl, table, fields, how)
+    told(screen, changed, how, f": savepoint {called} is to be deleted")
+    return waiting.follow(kubectl, screen, table, _deletion_of(called), how)
+
+
+def _deletion_of(called: str) -> Callable[[Thing], Seen]:
+    def look(thing: Thing) -> Seen:
+        one = _found(thing.status.get("savepoints"), "name", called)
+        if one.get("outcome") == DELETED:
+            return Seen(f"savepoint {called}: {DELETED}", is_over=True)
+        if not _found(thing.spec.get("savepoints"), "name", called).get("deleteInstant"):
+            return Seen(f"savepoint {called}: it is not to be deleted any more", is_over=True, is_well=False)
+        said = str(one.get("message") or "the agent has not looked at it yet")
+        refused = said.startswith("not deleted:")
+        return Seen(f"savepoint {called}: {said}", is_over=refused, is_well=not refused)
+
+    return look
+
+
 def restore(kubectl: Kubectl, screen: Screen, name: str, to: str, remove_later: bool, how: How) -> int:
     """Take a table back to a savepoint: spec.restore with a new nonce."""
     table, word = finding.table_named(kubectl, name), nonce()
@@ -195,7 +243,7 @@ def _later_savepoints(thing: Thing, to: str, how: How) -> list[str]:
         one
         for one in names
         if one != to
-        and known.get(one, {}).get("outcome") != FAILED
+        and known.get(one, {}).get("outcome") not in (FAILED, DELETED)
         and str(known.get(one, {}).get("boundaryCompletionTime") or "~") > boundary
     ]
 
@@ -232,6 +280,74 @@ def _restore_of(to: str, word: str) -> Callable[[Thing], Seen]:
         return Seen(f"restore to {to}: {outcome}: {waits(Table(thing.raw))}")
 
     return look
+
+
+# ---------------------------------------------------------------- holds
+def hold(
+    kubectl: Kubectl, screen: Screen, name: str, called: str, *, seconds: float, instant: str, reader: str, how: How
+) -> int:
+    """A new name in spec.holds.
+
+    ``called``: empty: a name made of the time; ``seconds``: 0: the default.
+    """
+    table = finding.table_named(kubectl, name)
+    called = called or f"{now():%Y-%m-%d-%H%M%S}"
+    if seconds and not 60 <= seconds <= LONGEST_HOLD:
+        raise Failed(f"--for {seconds:.0f}s: a hold lasts for 60 to {LONGEST_HOLD} seconds (7 days)")
+    asked = {"name": called, "instant": instant, "durationSeconds": int(seconds), "reader": reader}
+
+    def fields(thing: Thing) -> Fields:
+        known = list(thing.spec.get("holds") or [])
+        if _found(known, "name", called):
+            outcome = _found(thing.status.get("holds"), "name", called).get("outcome", PENDING)
+            raise Failed(
+                f"spec.holds of HudiTable {thing.name}: {called!r} is there already ({outcome}): take another name"
+            )
+        if len(known) >= MOST_HOLDS:
+            over = [one["name"] for one in thing.status.get("holds") or [] if one.get("outcome") in _NOTHING_HELD]
+            raise Failed(
+                f"spec.holds of HudiTable {thing.name}: {len(known)} names, and there may be {MOST_HOLDS}: end one "
+                f"first; over: {', '.join(map(str, over)) or 'none'}"
+            )
+        return {(SPEC, "holds"): [*known, {key: value for key, value in asked.items() if value}]}
+
+    changed = change(kubectl, table, fields, how)
+    told(screen, changed, how, f": hold {called} is asked for; read when it is {GRANTED}")
+    return waiting.follow(kubectl, screen, table, _hold_of(called), how)
+
+
+_NOTHING_HELD = ("Refused", "Expired")
+"""Outcomes of a hold that keeps nothing."""
+
+
+def _hold_of(called: str) -> Callable[[Thing], Seen]:
+    def look(thing: Thing) -> Seen:
+        if not _found(thing.spec.get("holds"), "name", called):
+            return Seen(f"hold {called}: its name is gone from spec.holds", is_over=True, is_well=False)
+        one = _found(thing.status.get("holds"), "name", called)
+        outcome, why = one.get("outcome", PENDING), f": {one['message']}" if one.get("message") else ""
+        if outcome == GRANTED:
+            return Seen(f"hold {called}: {outcome}, commit {one.get('instant')} until {one.get('until')}", is_over=True)
+        over = outcome in _NOTHING_HELD
+        return Seen(f"hold {called}: {outcome}{why}", is_over=over, is_well=not over)
+
+    return look
+
+
+def unhold(kubectl: Kubectl, screen: Screen, name: str, called: str, how: How) -> int:
+    """A name less in spec.holds."""
+    table = finding.table_named(kubectl, name)
+
+    def fields(thing: Thing) -> Fields:
+        known = list(thing.spec.get("holds") or [])
+        if not _found(known, "name", called):
+            names = ", ".join(str(one.get("name")) for one in known)
+            raise Failed(f"spec.holds of HudiTable {thing.name}: {called!r} is none of {names or 'them: it has none'}")
+        return {(SPEC, "holds"): [one for one in known if one.get("name") != called]}
+
+    changed = change(kubectl, table, fields, how)
+    told(screen, changed, how, f": hold {called} ends; the next clean deletes what it has kept")
+    return 0
 
 
 # ---------------------------------------------------------------- services and the metadata table

@@ -35,6 +35,7 @@ from hudi_operator.api.fields import (
     texts,
 )
 from hudi_operator.api.fields import SpecError as SpecError
+from hudi_operator.api.holds import Hold
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.pod_settings import (
@@ -185,9 +186,11 @@ class StorageSpec:
 
 @dataclass(frozen=True)
 class Savepoint:
-    """A savepoint that the table should have."""
+    """A savepoint that the table should have, or should have no more."""
 
     name: str = text(required=True, at_least=1, at_most=63, matches="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+    delete_instant: str = text(at_most=17, matches="^[0-9]{14}([0-9]{3})?$")
+    """Its instant, by which a person says that it is to be deleted; empty: it stays."""
 
 
 def _check_pods(settings: PodSettings, where: str, container: str) -> None:
@@ -271,6 +274,8 @@ class TableSpec:
     bootstrap: Bootstrap | None = record(Bootstrap, optional=True)
     """None: the table begins empty."""
     savepoint_list: tuple[Savepoint, ...] = records(Savepoint, at="savepoints", at_most=16, by="name")
+    holds: tuple[Hold, ...] = records(Hold, at_most=16, by="name")
+    """Commits whose files stay for readers, for a time."""
     restore: Restore | None = record(Restore, optional=True)
     """None: no restore is requested."""
     service_sections: ServicesSpec = record(ServicesSpec, at="services")
@@ -313,7 +318,7 @@ class TableSpec:
     @property
     def savepoints(self) -> tuple[str, ...]:
         """Names of the savepoints that the table should have."""
-        return tuple(savepoint.name for savepoint in self.savepoint_list)
+        return tuple(savepoint.name for savepoint in self.savepoint_list if not savepoint.delete_instant)
 
     @cached_property
     def services(self) -> tuple[Service, ...]:

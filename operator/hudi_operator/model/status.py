@@ -130,6 +130,27 @@ class SavepointEntry(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HoldEntry(Record):
+    """A hold that the spec of a HudiTable names (``status.holds``)."""
+
+    name: str = ""
+    outcome: str = "Pending"
+    """``Pending``, ``Granted``, ``Refused`` or ``Expired``."""
+    reader: str = field(default="", metadata=LEFT_OUT)
+    instant: str = field(default="", metadata=LEFT_OUT)
+    boundary_completion_time: str = field(default="", metadata=LEFT_OUT)
+    """A reader that lists the table at the hold sees the commits that completed until then."""
+    since: str = field(default="", metadata=LEFT_OUT)
+    until: str = field(default="", metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+
+    @property
+    def label(self) -> str:
+        """The hold, and who reads, if that is told."""
+        return f"hold {self.name}{f' ({self.reader})' if self.reader else ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SettlingEntry(Record):
     """A dead incarnation whose work is being settled (``status.settling`` of a HudiTable)."""
 
@@ -288,6 +309,11 @@ def commit_entries(status: Mapping[str, Any]) -> tuple[CommitEntry, ...]:
 def savepoint_entries(status: Mapping[str, Any]) -> tuple[SavepointEntry, ...]:
     """``status.savepoints`` of a HudiTable."""
     return tuple(SavepointEntry.known(entry) for entry in status.get("savepoints") or ())
+
+
+def hold_entries(status: Mapping[str, Any]) -> tuple[HoldEntry, ...]:
+    """``status.holds`` of a HudiTable."""
+    return tuple(HoldEntry.known(entry) for entry in status.get("holds") or ())
 
 
 def settling_entries(status: Mapping[str, Any]) -> tuple[SettlingEntry, ...]:

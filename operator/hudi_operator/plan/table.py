@@ -31,7 +31,7 @@ from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
 from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
-from hudi_operator.plan.requests import bootstrap, catalogs, metadata_table, restores, savepoints
+from hudi_operator.plan.requests import bootstrap, catalogs, holds, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, deadlines, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.runs import Progress
@@ -209,11 +209,13 @@ def _requests(view: View) -> PartialPlan:
     held = savepoints.plan_requests(
         view, drained=gate.drained(view) and bool(gate.closed_for_savepoint(view)) and not restoring
     )
+    dropped = savepoints.plan_deletions(view, ready=gate.adopted(view) and not restoring)
     back = restores.plan_requests(view, adopted=gate.adopted(view), ready=gate.ready_to_restore(view))
     listing = metadata_table.plan_request(view, drained=gate.drained(view) and bool(gate.closed_for_metadata(view)))
     services = table_services.plan_requests(view)
+    kept = holds.plan_requests(view, adopted=gate.adopted(view))
     first = bootstrap.plan_request(view, adopted=gate.adopted(view), ready=gate.alone(view))
-    return together([adoption.plan_adoption(view), first, held, back, listing, services])
+    return together([adoption.plan_adoption(view), first, held, dropped, back, listing, services, kept])
 
 
 def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Plan:

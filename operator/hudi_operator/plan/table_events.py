@@ -13,7 +13,7 @@ from hudi_contract.words import Result
 from hudi_operator.model import conditions
 from hudi_operator.model.status import savepoint_entries, settling_entries
 from hudi_operator.plan.core.actions import EVENT_LIMIT, EmitEvent
-from hudi_operator.plan.requests import bootstrap, callbacks, catalogs, restores
+from hudi_operator.plan.requests import bootstrap, callbacks, catalogs, holds, restores
 
 JsonDict = dict[str, Any]
 
@@ -27,6 +27,7 @@ _EVENTS = {
     ("BucketSafe", "False"): ("Warning", ""),
     (callbacks.CONDITION, "False"): ("Warning", "CallbackFailed"),
     (catalogs.CONDITION, "False"): ("Warning", "CatalogSyncFailed"),
+    (holds.CONDITION, "True"): ("Warning", "CleaningHeld"),
 }
 
 
@@ -53,9 +54,13 @@ def events(obj: JsonDict, status: JsonDict) -> tuple[EmitEvent, ...]:
             found.append(event("Normal", "SavepointTaken", text))
         elif savepoint.outcome is Result.FAILED and taken.get(savepoint.name) is not Result.FAILED:
             found.append(event("Warning", "SavepointFailed", f"savepoint {savepoint.name}: {savepoint.message}"))
+        elif savepoint.outcome is Result.DELETED and taken.get(savepoint.name) is not Result.DELETED:
+            text = f"savepoint {savepoint.name} of instant {savepoint.instant} is deleted"
+            found.append(event("Normal", "SavepointDeleted", text))
     found.extend(
         event(kind, reason, text)
-        for kind, reason, text in (*bootstrap.new_events(old, status), *restores.new_events(old, status))
+        for each in (bootstrap, restores, holds)
+        for kind, reason, text in each.new_events(old, status)
     )
     before = {settling.incarnation: settling.phase for settling in settling_entries(old)}
     for settling in settling_entries(status):

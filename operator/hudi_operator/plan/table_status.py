@@ -31,7 +31,7 @@ from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import Stall, table_stall
-from hudi_operator.plan.requests import bootstrap, callbacks, catalogs, metadata_table, restores, savepoints
+from hudi_operator.plan.requests import bootstrap, callbacks, catalogs, holds, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import duplicates
 from hudi_operator.plan.writers.admission import Decision, Kind
 
@@ -72,6 +72,8 @@ def table_status(
         kept = savepoints.status(view)
         if kept:
             status["savepoints"] = kept
+        if view.table.holds:
+            status["holds"] = holds.status(view)
         sections: dict[str, Record | None] = {
             "bootstrap": bootstrap.status(view),
             "restore": restores.status(view, adopted=gate.adopted(view)),
@@ -438,6 +440,7 @@ def _conditions(view: View, stall: Stall | None, sentence: str) -> list[Conditio
         bootstrap.bootstrapped(view, adopted=gate.adopted(view)),
         *callbacks.delivered(view),
         *catalogs.synced(view),
+        *holds.held(view),
         *_bucket(view),
         duplicates.allowed(view),
         credentials.renewed(view),

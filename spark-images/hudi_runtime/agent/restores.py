@@ -26,6 +26,7 @@ from hudi_contract.keys import Kind
 from hudi_contract.requests import RestoreDone, RestoreRequest, SavepointDone, every, named, request_id
 from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import GateState, RequestKind, Result
+from hudi_runtime.agent import savepoint_files
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
@@ -388,18 +389,13 @@ class Restores(LongTask):
         Hudi does not undo a commit that a savepoint keeps. Half-finished ones of dead agents are
         deleted, too.
         """
-        names = set(self.table.storage.names(TIMELINE)) if savepoints else set()
         for savepoint in savepoints:
             # The record first: a savepoint without one is found on the timeline by the next try.
             for entry in self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT))):
-                if entry.read(SavepointDone).instant == savepoint.requested:
+                known = entry.read(SavepointDone)
+                if known.instant == savepoint.requested and known.result is not Result.DELETED:
                     self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
-            for name in (
-                f"{savepoint.requested}.savepoint.inflight",
-                f"{savepoint.requested}_{savepoint.completion}.savepoint",
-            ):
-                if name in names:
-                    self.table.storage.delete(f"{TIMELINE}/{name}")
+            savepoint_files.remove(self.table, savepoint)
 
     def _unlog(self, timeline: tl.Timeline) -> None:
         """Remove log compactions that a dead agent has made pending again, files first.

@@ -5,17 +5,23 @@ The operator requests them in `request/savepoint-<name>` behind the closed gate.
 A savepoint bears the requested time of the commit that it keeps, and its metadata contain the
 requested name. So the savepoint of an agent that died before it recorded the result is found again,
 and not taken twice.
+
+They are deleted on `request/unsavepoint-<name>`, under the lock and beside running writers: no
+writer reads a savepoint. The file goes before the record, so the next agent ends what a dead one
+has begun.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from hudi_contract.keys import Kind
-from hudi_contract.requests import SavepointDone, SavepointRequest, named
+from hudi_contract.requests import SavepointDone, SavepointRequest, UnsavepointRequest, every, named, request_id
 from hudi_contract.words import GateState, RequestKind, Result
+from hudi_runtime.agent import savepoint_files
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.process.errors import OutcomeUnknown, record_message
 from hudi_runtime.process.etcd import now_ms, read
@@ -27,6 +33,8 @@ from hudi_runtime.table.hudi import TIMELINE
 
 USER = "hudi-operator"
 ATTEMPTS = 3
+RETRY_SECONDS = 10.0
+"""Pause after a deletion that failed."""
 GATE_CHANGED = "the gate has changed since the savepoint was started: it is started again"
 
 
@@ -35,6 +43,10 @@ class NothingToKeep(Exception):
 
     Waiting would not help.
     """
+
+
+class NotDeleted(Exception):
+    """The savepoint stays; waiting would not help."""
 
 
 class Savepoints(TableTask):
@@ -52,6 +64,9 @@ class Savepoints(TableTask):
         self._failures: dict[str, int] = {}
         self._begun: dict[str, int] = {}
         """Instants whose savepoint this process has begun, with the revision of the gate before."""
+        self._kept: dict[str, Mapping[str, Any]] = {}
+        """Requests of deletions that this process has refused, by id."""
+        self._retry_at: dict[str, float] = {}
 
     def consider(self, look: Observation) -> None:
         """Take the requested savepoints that are not recorded yet.
@@ -62,6 +77,7 @@ class Savepoints(TableTask):
             if self._begun and not any(named(RequestKind.SAVEPOINT, id) for id in look.requests):
                 self._let_go()  # withdrawn after a failure
             self._serve(look.requests, look.records)
+            self._serve_deletions(look.requests, look.records)
 
     def _serve(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
         for id, request in sorted(requests.items()):
@@ -77,6 +93,69 @@ class Savepoints(TableTask):
             except Exception as error:
                 done = self._failed(id, error)
             self._save(id, done.but(name=name))
+
+    def _serve_deletions(self, requests: Mapping[str, Mapping[str, Any]], records: Records) -> None:
+        for asked, request in sorted(requests.items()):
+            name = named(RequestKind.UNSAVEPOINT, asked)
+            id = request_id(RequestKind.SAVEPOINT, name)
+            refused = self._kept.get(asked) == request or time.monotonic() < self._retry_at.get(asked, 0.0)
+            if not name or refused or self._record(id).result is Result.DELETED:
+                continue
+            try:
+                if self.session.etcd.get(Kind.LOCK) is not None:
+                    continue  # this step does not wait for a lock that nobody may be there to release
+                if any(named(RequestKind.RESTORE, other) for other in requests):
+                    raise NotYet("not deleted yet: a restore is asked for")
+                done = self._delete(UnsavepointRequest.known(request), records)
+            except NotDeleted as why:
+                self._kept[asked] = request
+                done = self._record(id).but(message=f"not deleted: {why}")
+                done = done if done.result is not None else done.but(result=Result.FAILED)
+            except NotYet as waiting:
+                done = self._record(id).but(message=str(waiting))
+            except Exception as error:
+                self._retry_at[asked] = time.monotonic() + RETRY_SECONDS
+                done = self._record(id).but(message=f"not deleted yet: {record_message(error)}")
+            self._save(id, done.but(name=name, at_ms=None))
+
+    def _delete(self, request: UnsavepointRequest, records: Records) -> SavepointDone:
+        """Delete a savepoint of this HudiTable.
+
+        Not one that another name of it keeps, nor one that somebody else has taken.
+        """
+        others = records.other_agents(self.session.inc)
+        if others:
+            raise NotYet(f"not deleted yet: another agent ({others[0]}) is not settled")
+        id, mine = request_id(RequestKind.SAVEPOINT, request.name), f"{self.context.label}: "
+        known = self._record(id)
+        config = self.table.write_config(self.context.name, self.context.options())
+        with self.table.locked(config):
+            timeline = self.table.timeline()
+            said = self.table.savepoint_infos(timeline)
+            instant = known.instant or next((t for t, i in said.items() if i.comment == mine + request.name), "")
+            if not instant:
+                raise NotDeleted(f"this HudiTable has taken no savepoint {request.name}")
+            if instant != request.instant:
+                raise NotDeleted(
+                    f"deleteInstant is {request.instant}, and savepoint {request.name} has instant {instant}"
+                )
+            there = [s for s in timeline.savepoints if s.requested == instant and not s.pending]
+            other = next((name for name, done in self._taken() if done.instant == instant and name != request.name), "")
+            message = ""
+            if there and other:
+                message = f"savepoint {other} keeps the same commit"
+            elif there and not said[instant].comment.startswith(mine):
+                message = f"a savepoint of somebody else keeps the same commit: {said[instant].comment or 'no comment'}"
+            else:
+                for savepoint in there:
+                    savepoint_files.remove(self.table, savepoint)
+        return known.but(result=Result.DELETED, instant=instant, message=message)
+
+    def _taken(self) -> list[tuple[str, SavepointDone]]:
+        """Savepoints that this table has by its records, by name."""
+        entries = self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT)))
+        found = [(named(RequestKind.SAVEPOINT, entry.name), entry.read(SavepointDone)) for entry in entries]
+        return [(name, done) for name, done in found if done.result is Result.COMPLETED]
 
     def _record(self, id: str) -> SavepointDone:
         return read(self.session.etcd.get(Kind.DONE.of(id)), SavepointDone)

@@ -10,6 +10,7 @@ from hudi_contract.table_keys import Durations
 from hudi_contract.words import TableType
 from hudi_runtime.agent.bootstrap import Bootstrap
 from hudi_runtime.agent.context import AgentContext
+from hudi_runtime.agent.holds import Holds
 from hudi_runtime.agent.metadata_table import MetadataTable
 from hudi_runtime.agent.read_cost import Gauge
 from hudi_runtime.agent.restores import Restores
@@ -34,7 +35,8 @@ class Tasks:
     def __init__(self, context: AgentContext, order: AssignmentRecord) -> None:
         self._context = context
         self._settler = _settler(context, order)
-        self.services = _services(context, order)
+        actions = _actions(context)
+        self.services = _services(context, order, actions)
         self._restores = Restores(context)
         self._bootstrap = Bootstrap(context)
         self._metadata_table = MetadataTable(context, known=order.metadata_table)
@@ -45,6 +47,7 @@ class Tasks:
         self._in_order: tuple[TableTask, ...] = (
             self._bootstrap,
             self._metadata_table,
+            Holds(context, actions),
             savepoints,
             self.services,
             *gauge,
@@ -164,7 +167,7 @@ def _settler(context: AgentContext, order: AssignmentRecord) -> Settler:
     )
 
 
-def _services(context: AgentContext, order: AssignmentRecord) -> Services:
+def _actions(context: AgentContext) -> Actions:
     def withdrawn(instant: str) -> None:
         context.ended.add(instant)
         context.session.forget(instant)
@@ -172,9 +175,10 @@ def _services(context: AgentContext, order: AssignmentRecord) -> Services:
     def lost(instant: str) -> None:
         context.session.forget(instant)
 
-    actions = Actions(
-        context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge
-    )
+    return Actions(context.table, context.name, context.options, context.records, withdrawn, lost, context.spec.merge)
+
+
+def _services(context: AgentContext, order: AssignmentRecord, actions: Actions) -> Services:
     wanted, merge_on_read = triggers.orders(order.services), context.spec.type == TableType.MERGE_ON_READ
     return Services(
         context.spark,

@@ -9,6 +9,7 @@ an instant executes it (I12); an instant is done when a fresh timeline shows it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.words import Result
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
+from hudi_runtime.process.etcd import now_ms
+from hudi_runtime.services import holds
 from hudi_runtime.services.expiry import Expiry, before
 from hudi_runtime.services.partition_backoff import PartitionBackoff
 from hudi_runtime.services.rewriting import Clustering, Compaction, require_completed
@@ -74,6 +77,11 @@ class Actions:
     """
     gone: set[str] = field(default_factory=set)
     """Commits of which no replaced file was there any more."""
+    removing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the plan of a clean is compared with the records and saved, and while instants are
+    archived. Whoever has it sees either as over, or as not begun; and what was recorded before is
+    seen by both.
+    """
 
     def config(self, options: Mapping[str, str]) -> Any:
         """A write config for a service.
@@ -121,7 +129,7 @@ class Actions:
         if not pending:
             plan = self._plan_clean(options)
             if plan is None:
-                return Done(Result.NOTHING_TO_DO, message="no file is old enough")
+                return Done(Result.NOTHING_TO_DO, message=self._nothing_to_clean())
             emptied = plan.emptied()
         with self.table.client(self.config(options)) as client:
             metadata = client.clean()
@@ -131,6 +139,15 @@ class Actions:
         require_completed(self.table, instant)
         self.table.emptied(emptied, instant)
         return Done(Result.COMPLETED, instant, f"{int(metadata.getTotalFilesDeleted())} files deleted")
+
+    def _nothing_to_clean(self) -> str:
+        named = self._names_of_holds()
+        return f"no file is old enough{f' beside {named}' if named else ''}"
+
+    def _names_of_holds(self) -> str:
+        """The holds that last, in words; empty when there is none."""
+        names = [hold.name for hold in holds.lasting(self.records().holds, now_ms())]
+        return f"hold{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
 
     def _plan_clean(self, options: Mapping[str, str]) -> CleanPlan | None:
         """Put the plan of a clean on the timeline; None when there is nothing to delete.
@@ -147,7 +164,7 @@ class Actions:
             plan = self.table.plan_clean(self.config(options), least)
             if plan is None:
                 return None
-            with self.table.locked(self.config(options)):
+            with self.table.locked(self.config(options)), self.removing:
                 needed = self._kept_from(self.table.timeline(), options)
                 if not needed or plan.keeps_from(needed):
                     plan.save()
@@ -159,7 +176,9 @@ class Actions:
 
         Empty when there is none.
         """
-        return min({needed_from(timeline, self.records()), _valid_since(timeline, options)} - {""}, default="")
+        records = self.records()
+        held = holds.held_from(timeline, records.holds, now_ms())
+        return min({needed_from(timeline, records), _valid_since(timeline, options), held} - {""}, default="")
 
     # -- services with a plan ----------------------------------------------------------------------
 
@@ -193,13 +212,15 @@ class Actions:
         Replaced files are looked for before: those that are gone do not come back.
         """
         self._look_for_replaced(options)
-        with self.table.locked(self.config(options)):
+        with self.table.locked(self.config(options)), self.removing:
             timeline, records = self.table.timeline(), self.records()
             oldest = floor(timeline, records)
             needed = keep_at_least(timeline, oldest)
+            held = keep_at_least(timeline, holds.held_from(timeline, records.holds, now_ms()))
             replaced = since_replaced(timeline, self.gone)
             least = max(
                 needed,
+                held,
                 # A clean has to know of them.
                 keep_at_least(timeline, _valid_since(timeline, options)),
                 replaced,
@@ -210,6 +231,7 @@ class Actions:
             reason = ""
             if least > int(options[KEEP_MIN]) and commits(timeline) > int(options[KEEP_MAX]):
                 reason = owner_that_holds(oldest, records) if least == needed else ""
+                reason = reason or (f"commits stay for {self._names_of_holds()}" if least == held else "")
                 reason = reason or (self._replaced_that_holds(timeline) if least == replaced else "")
             return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")

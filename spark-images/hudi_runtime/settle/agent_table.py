@@ -192,6 +192,26 @@ class AgentTable(Table):
             raise Missing(f"savepoint {min(kept - set(found))}")
         return found
 
+    def to_be_deleted(self, cleans: tuple[tl.Instant, ...]) -> dict[str, set[str]]:
+        """Names of the files that these completed cleans were to delete, by partition.
+
+        Raises Missing when one has left the active timeline, an error when one cannot be read.
+        """
+        meta, wanted = self.meta_client(), {instant.requested for instant in cleans}
+        found: dict[str, set[str]] = {}
+        for java_instant in meta.getActiveTimeline().getCleanerTimeline().filterCompletedInstants().getInstants():
+            if str(java_instant.requestedTime()) not in wanted:
+                continue
+            wanted.discard(str(java_instant.requestedTime()))
+            plan = self._jvm.org.apache.hudi.common.util.CleanerUtils.getCleanerPlan(meta, java_instant)
+            said = json.loads(str(plan.toString()))
+            for partition, files in (said.get("filePathsToBeDeletedPerPartition") or {}).items():
+                names = found.setdefault(str(partition), set())
+                names.update(str(file["filePath"]).rpartition("/")[2] for file in files)
+        if wanted:
+            raise Missing(f"clean {min(wanted)}")
+        return found
+
     def request_restore(self, config: Any, undone: Iterable[tuple[str, str]], newest: str) -> str:
         """Put Hudi's plan of a restore on the timeline.
 

@@ -58,6 +58,8 @@ class Records:
     """`done/counted`, by service: its commits that archival may have removed from
     the active timeline.
     """
+    holds: Mapping[str, Entry] = field(default_factory=dict)
+    """`done/hold-<name>`, keyed by `hold-<name>`: commits whose files stay for readers."""
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry], *, prefix: str) -> Records:
@@ -69,6 +71,7 @@ class Records:
         done = kinds.get(Kind.DONE, {})
         given_up = {inc: entry for name, entry in done.items() if (inc := keys.abandoned_by(name))}
         services = {name: entry for name, entry in done.items() if named(RequestKind.SERVICE, name)}
+        holds = {name: entry for name, entry in done.items() if named(RequestKind.HOLD, name)}
         counted = done[keys.COUNTED].value if keys.COUNTED in done else {}
         return cls(
             kinds.get(Kind.INSTANT, {}),
@@ -77,6 +80,7 @@ class Records:
             given_up,
             services,
             counted,
+            holds,
         )
 
     @property

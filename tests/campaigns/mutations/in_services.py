@@ -92,8 +92,8 @@ TENDING = (
         "a clean with retainSeconds deletes what a long commit has replaced a minute ago",
         a(
             "services/service_actions",
-            "{needed_from(timeline, self.records()), _valid_since(timeline, options)}",
-            "{needed_from(timeline, self.records())}",
+            "{needed_from(timeline, records), _valid_since(timeline, options), held}",
+            "{needed_from(timeline, records), held}",
         ),
         f"{TRIGGERS}::test_what_a_long_commit_replaced_stays_as_long_as_the_policy_says",
     ),
@@ -648,10 +648,10 @@ TENDING = (
         "what may be archived is found out before the lock is held",
         a(
             "services/service_actions",
-            "        with self.table.locked(self.config(options)):\n"
+            "        with self.table.locked(self.config(options)), self.removing:\n"
             "            timeline, records = self.table.timeline(), self.records()\n",
             "        timeline, records = self.table.timeline(), self.records()\n"
-            "        with self.table.locked(self.config(options)):\n",
+            "        with self.table.locked(self.config(options)), self.removing:\n",
         ),
         f"{TRIGGERS}::test_a_backlog_is_archived_in_several_runs",
     ),

@@ -49,6 +49,7 @@ TYPES = {
         "BrokerAnswers": "broker and store issue and revoke credentials; only with the fencing mode Credentials",
         "CallbackDelivered": "the receiver accepts the notifications; only with `commitCallback`",
         "CatalogSynced": "the catalog shows the newest commit; only with `catalog`",
+        "CleaningHeld": "a hold keeps old files for more than a day; only with `holds`",
     },
     WRITER: {
         "Ready": "the writer matches its spec: it runs, waits for its next tick, has succeeded or is suspended",
@@ -107,6 +108,10 @@ EVENTS = {
         "CatalogEntryKept": "the entries stay in the catalog; the message says why",
         "SavepointTaken": "a savepoint of `spec.savepoints` exists",
         "SavepointFailed": "a savepoint could not be taken",
+        "SavepointDeleted": "a savepoint was deleted, because its entry has its instant as `deleteInstant`",
+        "HoldGranted": "all files of a hold are there, and stay until its end",
+        "HoldRefused": "a hold cannot be granted: nothing is kept",
+        "CleaningHeld": "condition `CleaningHeld` became True",
         "Bootstrapped": "the rows of the dataset are committed",
         "BootstrapFailed": "a bootstrap failed; it is retried",
         "Restoring": "commits are being undone",

@@ -130,10 +130,21 @@ class Generator:
             path = draw.one(PATHS) if draw.odd(0.3) else draw.one((f"{PREFIX}/raw", f"{PREFIX}/raw/2026"))
             table["bootstrap"] = {"source": {"path": path, "format": "Parquet"}}
             table["bootstrap"] |= draw.fields(0.3, {"mode": ("FullRecord", "FullRecord", "MetadataOnly")})
+        draw_hold = Draw(self._seed, "held")
+        if draw_hold.chance(0.1):
+            table["holds"] = [
+                {"name": name, **draw_hold.fields(0.4, {
+                    "instant": ("20260101000000000", "20260101000000"), "durationSeconds": (60, 604_800),
+                    "reader": ("nightly export", "Jörg"),
+                })}
+                for name in draw_hold.one((["a"], ["b-1", "c"]))
+            ]  # fmt: skip
         if draw.chance(0.1):
             table["savepoints"] = [{"name": name} for name in draw.one((["a"], ["before-x", "b"]))]
         if table.get("savepoints", [{}])[0].get("name") == "a" and draw.chance(0.5):
             table["restore"] = {"savepoint": "a", "nonce": draw.one(("1", "x:2"))}
+        elif "savepoints" in table and Draw(self._seed, "deleted savepoint").chance(0.4):
+            table["savepoints"][-1]["deleteInstant"] = "20260101000000000"
 
     def _protocol(self, table: JsonDict) -> None:
         draw = Draw(self._seed, "protocol")

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from hudi_runtime.process.etcd import Entry
+from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.table import timeline as tl
 
 T1, T2, T3, T4, T5 = (f"2026010100000000{n}" for n in range(1, 6))
@@ -28,6 +30,7 @@ class Fake:
     recorded: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     fails: int = 0
+    fails_at_deletion: str = ""
     gate: str = "closed"
     revision: int = 1
     """Of the gate."""
@@ -43,6 +46,9 @@ class Fake:
 
     def put(self, key: str, value: dict[str, Any]) -> None:
         self.kv[key] = dict(value)
+
+    def range(self, prefix: str) -> list[Entry]:
+        return [Entry(key, self.kv[key], 1) for key in sorted(self.kv) if key.startswith(prefix)]
 
     # session
     def pending(self) -> list[str]:
@@ -66,6 +72,14 @@ class Fake:
         return next(
             (s for s in timeline.savepoints if not s.pending and self.comments.get(s.requested) == comment), None
         )
+
+    def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
+        kept = (s.requested for s in timeline.savepoints if not s.pending)
+        return {requested: SavepointInfo(self.comments.get(requested, ""), {}) for requested in kept}
+
+    @property
+    def store(self) -> Any:
+        return SimpleNamespace(delete=self.delete, names=lambda folder: list(self.names))
 
     def write_config(self, name: str, options: dict[str, str]) -> str:
         return name
@@ -103,7 +117,10 @@ class Fake:
 
     def delete(self, path: str) -> None:
         name = path.rpartition("/")[2]
-        assert name.partition(".")[0] in self.recorded, "only what is ours"
+        assert name.partition(".")[0] in self.recorded or self.log[-1:] == ["lock"], "only what is ours"
+        if self.fails_at_deletion and self.fails_at_deletion in name:
+            self.fails_at_deletion = ""
+            raise ValueError("the store has failed")
         self.names.remove(name)
 
     @property

@@ -16,7 +16,16 @@ from pyspark.sql import types
 
 from hudi_contract import metadata
 from hudi_contract.assignment import AssignmentRecord
-from hudi_runtime.agent import adoption, bootstrap, creation, dataset, metadata_table, preparation, store_probe
+from hudi_runtime.agent import (
+    adoption,
+    bootstrap,
+    creation,
+    dataset,
+    holds,
+    metadata_table,
+    preparation,
+    store_probe,
+)
 from hudi_runtime.agent import assignment as assignments
 from hudi_runtime.agent.assignment import Assignment
 from hudi_runtime.agent.savepoints import Savepoints
@@ -26,6 +35,7 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
 from tests.support.world.agent_contexts import AtOnce, context, look
 from tests.support.world.fake_bootstrap import Fake as BootstrapFake
+from tests.support.world.fake_holds import Fake as HoldFake
 from tests.support.world.fake_metadata_table import Fake as MetadataFake
 from tests.support.world.fake_metadata_table import serve as serve_metadata
 from tests.support.world.fake_restores import Fake as RestoreFake
@@ -46,11 +56,22 @@ def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
         session: Any = SimpleNamespace(
             inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
         )
-        names = ("timeline", "savepoint_with", "write_config", "locked", "client")
-        table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake)
+        names = ("timeline", "savepoint_with", "savepoint_infos", "write_config", "locked", "client")
+        table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake.store)
         spec, idle = TableSpec.of(AssignmentRecord.from_json(world.assignment())), SimpleNamespace(idle=True)
         keeper = Savepoints(context(table, session, gate=lambda: fake.gate, spec=spec), after=idle)  # type: ignore[arg-type]
         keeper.consider(look(requests, world.etcd.records()))
+
+    world.serve = serve
+
+
+def with_holds(world: Meeting, fake: HoldFake) -> None:
+    fake.kv = world.etcd.keys  # type: ignore[assignment]
+    fake.records = world.etcd.records  # type: ignore[method-assign]
+
+    def serve(process: Any, requests: dict[str, Any]) -> None:
+        fake.inc, fake.gate = process.inc, world.gate()
+        fake.serve(fake.holds(), *requests.values())
 
     world.serve = serve
 
@@ -108,7 +129,7 @@ def with_metadata(world: Meeting, fake: MetadataFake) -> None:
 
 def in_its_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pauses of requests go by the world's time."""
-    for module in (bootstrap, metadata_table):
+    for module in (bootstrap, metadata_table, holds):
         monkeypatch.setattr(module, "now_ms", lambda: world.now_ms)
 
 

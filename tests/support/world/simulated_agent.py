@@ -24,11 +24,14 @@ from hudi_contract.requests import (
     BootstrapDone,
     BootstrapRequest,
     Foreign,
+    HoldDone,
+    HoldRequest,
     MetadataDone,
     MetadataRequest,
     RestoreDone,
     RestoreRequest,
     SavepointDone,
+    UnsavepointRequest,
     named,
     request_id,
 )
@@ -295,9 +298,13 @@ class Agents(Processes):
             self._bootstrap(process, BootstrapRequest.from_json(requests[BOOTSTRAP].value))
         if METADATA in requests:
             self._metadata(process, MetadataRequest.from_json(requests[METADATA].value))
+        self._serve_holds(process)
         for id in requests:
             if named(RequestKind.SAVEPOINT, id):
                 self._savepoint(process, id)
+        for id in requests:
+            if named(RequestKind.UNSAVEPOINT, id):
+                self._unsavepoint(process, UnsavepointRequest.from_json(requests[id].value))
 
     def _done(self, id: str, record: type[R]) -> R:
         found = self.kv.get(f"done/{id}")
@@ -368,6 +375,83 @@ class Agents(Processes):
         self.move_clock(taken)
         return SavepointDone(result=Result.COMPLETED, instant=instant, completion_time=taken, boundary=boundary)
 
+    def _unsavepoint(self, process: Process, request: UnsavepointRequest) -> None:
+        """Delete it; a refusal is said, and the savepoint stays."""
+        id = request_id(RequestKind.SAVEPOINT, request.name)
+        known = self._done(id, SavepointDone)
+        if known.result is Result.DELETED or "lock" in self.kv:
+            return
+        others = self._other_agents(process)
+        if any(named(RequestKind.RESTORE, other) for other in self.names("request")):
+            done = known.but(message="not deleted yet: a restore is asked for")
+        elif others:
+            done = known.but(message=f"not deleted yet: another agent ({others[0]}) is not settled")
+        elif request.instant != known.instant:
+            done = known.but(result=known.result or Result.FAILED, message="not deleted")
+        else:
+            done = known.but(result=Result.DELETED, message="")
+        done = done.but(name=request.name)
+        if known.but(at_ms=None) != done.but(at_ms=None):
+            self.put(f"done/{id}", done.but(at_ms=self.now_ms).to_json())
+
+    # ---- holds
+
+    def _serve_holds(self, process: Process) -> None:
+        requests = self.names("request")
+        for id in self.names("done"):
+            if named(RequestKind.HOLD, id) and id not in requests:
+                self.drop(f"done/{id}")
+        for id, key in requests.items():
+            if named(RequestKind.HOLD, id):
+                self._hold(process, id, HoldRequest.from_json(key.value))
+
+    def _hold(self, process: Process, id: str, request: HoldRequest) -> None:
+        """Recorded first; granted when nothing that began before can delete a file.
+
+        There are no cleans here, so all files are there.
+        """
+        known, skew = self._done(id, HoldDone), self.skew_ms()
+        new = known.since_ms != request.since_ms
+        if known.result is Result.FAILED and not new and known.until_ms == request.until_ms:
+            return
+        times = {"until_ms": request.until_ms, "kept_until_ms": request.until_ms + skew}
+        done = known.but(result=Result.PENDING, message="", **times)
+        if new or not known.instant:
+            done = HoldDone(name=request.name, result=Result.PENDING, since_ms=request.since_ms, **times)
+            self._put_hold(id, done)
+            done = self._chosen(done, request.instant)
+            self._put_hold(id, done)
+        elif known.until_ms != request.until_ms:
+            self._put_hold(id, done)
+        if done.result is Result.FAILED or self.now_ms >= done.kept_until_ms:
+            return
+        completions = {self.completion(t) for t in self.completed}
+        if known.result is Result.COMPLETED and known.until_ms == request.until_ms:
+            done = known
+        if done.instant not in self.completed or done.boundary not in completions:
+            done = done.but(result=Result.FAILED, message="a restore has undone it")
+        elif done.result is Result.PENDING:
+            others = self._other_agents(process)
+            waits = (
+                {"message": f"another agent ({others[0]}) is not settled"} if others else {"result": Result.COMPLETED}
+            )
+            done = done.but(**waits)
+        self._put_hold(id, done)
+
+    def _chosen(self, done: HoldDone, instant: str) -> HoldDone:
+        if (instant and instant not in self.completed) or not self.completed:
+            return done.but(result=Result.FAILED, message="there is no such commit")
+        boundary = self.completion(instant) if instant else max(self.completion(t) for t in self.completed)
+        return done.but(instant=instant or max(self.completed), boundary=boundary)
+
+    def _put_hold(self, id: str, done: HoldDone) -> None:
+        if self._done(id, HoldDone).but(at_ms=None) != done.but(at_ms=None):
+            self.put(f"done/{id}", done.but(at_ms=self.now_ms).to_json())
+
+    def skew_ms(self) -> int:
+        """What a clock may be ahead, by the gate."""
+        return int(self.kv["gate"].value["lock"]["maxClockSkewSeconds"]) * 1000
+
     # ---- restores
 
     def _restore(self, process: Process, id: str) -> None:
@@ -417,7 +501,8 @@ class Agents(Processes):
                 assert self.holds(process), "commits are undone while somebody else could hold the lock (I1)"
                 going = self._undone(base.boundary)
                 for id, key in self.names("done").items():
-                    if named(RequestKind.SAVEPOINT, id) and key.value.get("instant") in going:
+                    deleted = key.value.get("result") == Result.DELETED
+                    if named(RequestKind.SAVEPOINT, id) and key.value.get("instant") in going and not deleted:
                         self.drop(f"done/{id}")
                 for instant in going[-1:] if process.step == 3 else going:
                     self.completed.remove(instant)

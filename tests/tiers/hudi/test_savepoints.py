@@ -1,5 +1,5 @@
 """A savepoint of a real table: taken by the agent behind the closed gate, kept by cleaning,
-found again when its record is gone.
+found again when its record is gone, and deleted by its instant beside an open gate.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.requests import ServiceRequest
+from hudi_contract.words import Service
 from hudi_operator.plan.requests import savepoints
 from tests.support.harness.local import Process, Table, World, rows, until
 
@@ -26,6 +28,11 @@ def taken(table: Table, name: str, agent: Process) -> dict[str, Any]:
         return done if done.get("result") in ("Completed", "Failed") else None
 
     return until(f"savepoint {name} is taken", found, alive=agent)
+
+
+def _told(table: Table, name: str, message: str) -> dict[str, Any] | None:
+    done = table.get(f"done/savepoint-{name}") or {}
+    return done if str(done.get("message", "")).startswith(message) else None
 
 
 def test_a_savepoint_is_kept(world: World) -> None:
@@ -81,6 +88,22 @@ def test_a_savepoint_is_kept(world: World) -> None:
     assert of_the_savepoint
     assert of_the_savepoint <= set(table.data_files())
     assert not (files - of_the_savepoint) & set(table.data_files()), "what nothing keeps was cleaned"
+    # Deleted beside an open gate, not with a slip: the next clean deletes what it alone has kept.
+    table.ask(savepoints.deletion("early", done["boundary"]).to_json())
+    done = until("the slip is told", lambda: _told(table, "early", "not deleted: deleteInstant"), alive=agent)
+    assert (done["result"], len(table.timeline().savepoints)) == ("Completed", 1)
+    table.ask(savepoints.deletion("again", last.requested).to_json())
+    until("its other name is deleted", lambda: _told(table, "again", "savepoint early keeps the same"), alive=agent)
+    assert len(table.timeline().savepoints) == 1
+    table.ask(savepoints.deletion("early", last.requested).to_json())
+    until("it is deleted", lambda: (table.get("done/savepoint-early") or {})["result"] == "Deleted", alive=agent)
+    assert table.timeline().savepoints == ()
+    table.ask(ServiceRequest(id="service-clean", service=Service.CLEAN, run="now").to_json())
+    until(
+        "a clean deletes the files of the deleted savepoint",
+        lambda: not of_the_savepoint & set(table.data_files()),
+        alive=agent,
+    )
     table.audited(rows(range(10), "a", "v7", 7), only=("rows", "hudi-rs", "files", "metadata", "owners"))
     agent.terminate()
     assert agent.wait() == 0, agent.log()[-3000:]

@@ -6,6 +6,10 @@ Hudi allows a savepoint beside running writers: a commit that was requested befo
 after it would then be on neither side. So the gate is closed first (running writers finish, no new
 one starts), the agent takes the savepoint of the last commit when nothing is pending, and the gate
 opens again. The agent's record ``done/savepoint-<name>`` shows whether a savepoint is finished.
+
+A savepoint is deleted (``deleteInstant``) beside running writers: no writer reads savepoints, and
+only the agent may remove the file of one. A person names its instant, so neither a slip in a name
+nor an older manifest deletes one; and a name that was deleted is never taken again.
 """
 
 from __future__ import annotations
@@ -14,8 +18,9 @@ from typing import Any
 
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.records import read
-from hudi_contract.requests import SavepointDone, SavepointRequest, named, request_id
+from hudi_contract.requests import SavepointDone, SavepointRequest, UnsavepointRequest, named, request_id
 from hudi_contract.words import RequestKind, Result
+from hudi_operator.api.spec import Savepoint
 from hudi_operator.model import conditions
 from hudi_operator.model.status import SavepointEntry
 from hudi_operator.plan.core.actions import Action, PutRequest
@@ -37,6 +42,29 @@ def _record(view: View, name: str) -> SavepointDone:
 def request(name: str) -> SavepointRequest:
     """The request to the agent."""
     return SavepointRequest(id=request_id(RequestKind.SAVEPOINT, name), name=name, nonce=name)
+
+
+def deletion(name: str, instant: str) -> UnsavepointRequest:
+    """The request to delete it. ``instant``: the savepoint's own, as a person has named it."""
+    return UnsavepointRequest(id=request_id(RequestKind.UNSAVEPOINT, name), name=name, instant=instant)
+
+
+def plan_deletions(view: View, *, ready: bool) -> PartialPlan:
+    """Request the deletion of savepoints, and withdraw what is done or not wanted any more.
+
+    ``ready``: the table is this HudiTable's, and no restore is asked for.
+    """
+    wanted = {
+        request_id(RequestKind.UNSAVEPOINT, each.name): deletion(each.name, each.delete_instant).to_json()
+        for each in view.table.savepoint_list
+        if each.delete_instant and _record(view, each.name).result is not Result.DELETED
+    }
+    stored = {id: one for id, one in view.etcd.requests.items() if named(RequestKind.UNSAVEPOINT, id)}
+    actions: list[Action] = [PutRequest(view.table.table_id, id, None) for id in stored if id not in wanted]
+    if ready and not view.table.suspend:
+        new = {id: value for id, value in wanted.items() if id not in stored or stored[id].value != value}
+        actions.extend(PutRequest(view.table.table_id, id, value) for id, value in new.items())
+    return PartialPlan(tuple(actions))
 
 
 def plan_requests(view: View, *, drained: bool) -> PartialPlan:
@@ -66,16 +94,18 @@ def plan_requests(view: View, *, drained: bool) -> PartialPlan:
 
 def status(view: View) -> list[JsonDict]:
     """``status.savepoints``: one entry for each that the spec names."""
-    return [_of(name, _record(view, name)).to_json() for name in view.table.savepoints]
+    return [_of(each, _record(view, each.name)).to_json() for each in view.table.savepoint_list]
 
 
-def _of(name: str, record: SavepointDone) -> SavepointEntry:
+def _of(savepoint: Savepoint, record: SavepointDone) -> SavepointEntry:
+    # Of a deletion that is not wanted any more nothing is told.
+    told = record.message if record.result is not Result.COMPLETED or savepoint.delete_instant else ""
     return SavepointEntry(
-        name=name,
+        name=savepoint.name,
         outcome=record.result or Result.PENDING,
         instant=record.instant,
         completion_time=record.completion_time,
         boundary_completion_time=record.boundary,
-        message=record.message[:1024],
+        message=told[:1024],
         time=conditions.rfc3339(record.at_ms) if record.at_ms is not None else "",
     )

@@ -326,6 +326,44 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.savepoints[1]", "Duplicate value", '"a"'),
     ),
     (
+        "savepoint-deleted",
+        {"savepoints": [{"name": "a", "deleteInstant": "yes"}]},
+        ("spec.savepoints[0].deleteInstant", "'yes'", "14 or 17 digits"),
+    ),
+    (
+        "savepoint-restored",
+        {
+            "savepoints": [{"name": "a", "deleteInstant": "20260101000000000"}],
+            "restore": {"savepoint": "a", "nonce": "1"},
+        },
+        ("spec.savepoints", "savepoint 'a' has deleteInstant, and restore names it: remove restore first"),
+    ),
+    (
+        "hold-name",
+        {"holds": [{"name": "Night Run"}]},
+        ("spec.holds[0].name", "'Night Run'", "lower-case letters, digits and -"),
+    ),
+    (
+        "hold-twice",
+        {"holds": [{"name": "a"}, {"name": "a"}]},
+        ("spec.holds[1]", "Duplicate value", '"a"'),
+    ),
+    (
+        "hold-instant",
+        {"holds": [{"name": "a", "instant": "yesterday"}]},
+        ("spec.holds[0].instant", "'yesterday'", "14 or 17 digits"),
+    ),
+    (
+        "hold-long",
+        {"holds": [{"name": "a", "durationSeconds": 604801}]},
+        ("spec.holds[0].durationSeconds", "604801", "less than or equal to 604800"),
+    ),
+    (
+        "hold-reader",
+        {"holds": [{"name": "a", "reader": "two\nlines"}]},
+        ("spec.holds[0].reader", "should match"),
+    ),
+    (
         "restore-nonce",
         {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a", "nonce": "x y"}},
         ("spec.restore.nonce", "'x y'", "letters, digits and"),
@@ -691,6 +729,17 @@ def test_a_nonce_stands_for_one_restore(light_cluster: Cluster, namespace: str) 
     assert "nonce '1' already requests the restore to 'a'; another savepoint needs a new nonce" in message
     light_cluster.apply(table(namespace, savepoints=both, restore={"savepoint": "b", "nonce": "2"}))
     light_cluster.apply(table(namespace, savepoints=both, restore=None))
+
+
+def test_a_hold_keeps_its_instant(light_cluster: Cluster, namespace: str) -> None:
+    one = {"name": "a", "instant": "20260101000000000"}
+    light_cluster.apply(table(namespace, holds=[one]))
+    for other in ({"name": "a", "instant": "20260101000000001"}, {"name": "a"}):
+        message = light_cluster.refused(table(namespace, holds=[other]))
+        assert "spec.holds[0].name" in message
+        assert "hold 'a' keeps its instant: another instant needs another name" in message
+    light_cluster.apply(table(namespace, holds=[{**one, "durationSeconds": 3600, "reader": "export"}, {"name": "b"}]))
+    light_cluster.apply(table(namespace, holds=[{"name": "b"}]))
 
 
 def test_columns(light_cluster: Cluster, namespace: str) -> None:

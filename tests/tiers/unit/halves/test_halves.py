@@ -41,6 +41,7 @@ from tests.support.world.callback_parts import Commits, receiver, t
 from tests.support.world.fake_bootstrap import T1 as BOOTSTRAP_INSTANT
 from tests.support.world.fake_bootstrap import T2 as BOOTSTRAP_COMPLETION
 from tests.support.world.fake_bootstrap import Fake as BootstrapFake
+from tests.support.world.fake_holds import Fake as HoldFake
 from tests.support.world.fake_metadata_table import Fake as MetadataFake
 from tests.support.world.fake_restores import KEPT, UNDONE, T
 from tests.support.world.fake_restores import Fake as RestoreFake
@@ -52,7 +53,9 @@ from tests.support.world.meeting import Meeting
 from tests.support.world.served import (
     Claims,
     dataset_in_memory,
+    in_its_time,
     with_bootstrap,
+    with_holds,
     with_metadata,
     with_restores,
     with_savepoints,
@@ -93,6 +96,26 @@ def test_a_savepoint_that_cannot_be_taken() -> None:
     world.change(savepoints=[{"name": "a"}])
     world.run(lambda w: (w.status("savepoints") or [{}])[0].get("outcome") == "Failed", seconds=UNTIL)
     assert "no commit" in world.status("savepoints")[0]["message"]
+
+
+def test_a_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for beside an open gate; what status says of it is what the agent has written."""
+    world = Meeting()
+    with_holds(world, HoldFake([*SAVEPOINT_COMMITS, f"{T5}.clean.requested"]))
+    in_its_time(world, monkeypatch)
+    ready(world)
+    world.change(holds=[{"name": "a", "durationSeconds": 600, "reader": "export"}])
+    world.run(lambda w: (w.status("holds") or [{}])[0].get("message"), seconds=UNTIL)
+    (shown,) = world.status("holds")
+    assert shown.items() >= {"name": "a", "outcome": "Pending", "instant": T2, "reader": "export"}.items()
+    assert shown["message"] == f"clean {T5} began before the hold, and is not over"
+    assert world.kv["gate"].value["state"] == "open"
+    with_holds(world, HoldFake([*SAVEPOINT_COMMITS]))
+    world.run(lambda w: w.status("holds")[0]["outcome"] == "Granted", seconds=UNTIL)
+    (shown,) = world.status("holds")
+    assert (shown["instant"], shown["boundaryCompletionTime"]) == (T2, T4)
+    world.change(holds=[])
+    world.run(lambda w: "done/hold-a" not in w.kv and w.status("holds") is None, seconds=UNTIL)
 
 
 def test_a_restore(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from hudi_contract.outcomes import FailureClass
 from hudi_contract.requests import request_id
 from hudi_contract.words import RequestKind, Stage
 from hudi_operator.api.bootstrap import Bootstrap
+from hudi_operator.api.holds import Hold
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.restore import Restore
 from hudi_operator.plan.requests import bootstrap as bootstrap_requests
@@ -33,6 +34,7 @@ from hudi_runtime.agent import creation
 from hudi_runtime.process.errors import Failure, RuntimeFailure
 from hudi_runtime.process.result import Reporter, Tally, termination_message
 from tests.support.world.fake_bootstrap import Fake as BootstrapFake
+from tests.support.world.fake_holds import Fake as HoldFake
 from tests.support.world.fake_metadata_table import Fake as MetadataFake
 from tests.support.world.fake_restores import KEPT, UNDONE, T
 from tests.support.world.fake_restores import Fake as RestoreFake
@@ -44,6 +46,7 @@ from tests.support.world.served import (
     names_of,
     with_agent,
     with_bootstrap,
+    with_holds,
     with_metadata,
     with_restores,
     with_savepoints,
@@ -162,6 +165,11 @@ def outcome(name: str, word: str) -> Callable[[World], bool]:
     return reached
 
 
+def extended(world: World) -> bool:
+    asked, done = world.kv["request/hold-a"].value, world.kv["done/hold-a"].value
+    return outcome("holds", "Granted")(world) and asked["untilMs"] == done["untilMs"] == asked["sinceMs"] + 99_000
+
+
 def ready(world: World) -> bool:
     return world.is_true(world.table, "Ready")
 
@@ -200,6 +208,32 @@ def savepoints(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> SavepointFake
 
     world.serve = filled
     return fake
+
+
+def holds(world: Meeting, monkeypatch: pytest.MonkeyPatch) -> HoldFake:
+    fake = HoldFake([])
+    with_holds(world, fake)
+    serve = world.serve
+
+    def filled(process: Any, requests: JsonDict) -> None:
+        assert serve is not None
+        fake.names = names_of(world)
+        serve(process, requests)
+
+    world.serve = filled
+    return fake
+
+
+def slip(world: World, fake: Any) -> None:
+    world.change(savepoints=[{"name": "a", "deleteInstant": OLD}])
+
+
+def refused_deletion(world: World) -> bool:
+    return bool(world.status("savepoints")[0].get("message"))
+
+
+def deletes(world: World, fake: Any) -> None:
+    world.change(savepoints=[{"name": "a", "deleteInstant": world.status("savepoints")[0]["instant"]}])
 
 
 def restores(*names: str) -> Callable[[Meeting, pytest.MonkeyPatch], RestoreFake]:
@@ -296,6 +330,43 @@ REQUESTS = {
         savepoints,
         ((change(T[1], foreign=T[3], savepoints=[{"name": "a"}]), outcome("savepoints", "Failed")),),
         "savepoints",
+    ),
+    "a savepoint that is deleted": Case(
+        "done/savepoint-a",
+        savepoints,
+        (
+            (change(T[1], T[2], savepoints=[{"name": "a"}]), outcome("savepoints", "Completed")),
+            (slip, refused_deletion),
+            (deletes, outcome("savepoints", "Deleted")),
+        ),
+        "savepoints",
+    ),
+    "a savepoint that is deleted and was never taken": Case(
+        "done/savepoint-a",
+        savepoints,
+        ((change(T[1], savepoints=[{"name": "a", "deleteInstant": OLD}]), outcome("savepoints", "Failed")),),
+        "savepoints",
+    ),
+    "a hold": Case(
+        "done/hold-a",
+        holds,
+        ((change(T[1], T[2], holds=[{"name": "a", "reader": "me"}]), outcome("holds", "Granted")),),
+        "holds",
+    ),
+    "a hold of no commit": Case(
+        "done/hold-a",
+        holds,
+        ((change(T[1], holds=[{"name": "a", "instant": OLD}]), outcome("holds", "Refused")),),
+        "holds",
+    ),
+    "a hold of an older commit that is extended": Case(
+        "done/hold-a",
+        holds,
+        (
+            (change(T[1], T[2], holds=[{"name": "a", "instant": T[1]}]), outcome("holds", "Granted")),
+            (change(holds=[{"name": "a", "instant": T[1], "durationSeconds": 99}]), extended),
+        ),
+        "holds",
     ),
     "a restore": Case("done/", restores(*UNDONE), ((restore(*UNDONE), is_restored),), "restore"),
     "a restore without later commits": Case("done/", restores(), ((restore(), is_restored),), "restore"),
@@ -492,7 +563,8 @@ def test_both_write_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_request_has_a_case() -> None:
     tried = {case.key.removeprefix("done/").partition("-")[0] for case in REQUESTS.values()} - {""} | {"restore"}
-    assert tried | {RequestKind.SERVICE} == set(RequestKind)
+    # The deletion of a savepoint is answered in the savepoint's own record.
+    assert tried | {RequestKind.SERVICE, RequestKind.UNSAVEPOINT} == set(RequestKind)
 
 
 # ---- where neither goes on
@@ -510,6 +582,7 @@ ASKED: dict[str, Any] = {
         bootstraps,
     ),
     request_id(RequestKind.METADATA): (metadata_requests.request(MetadataTable(rebuild="1")), metadata("files")),
+    request_id(RequestKind.HOLD, "a"): (Hold("a").request("uid-1", since_ms=10**13), holds),
 }
 """By id: the request, and the agent's code that serves it."""
 OTHER = {"inc": "other", "attempt": "lake.other-1"}
@@ -573,6 +646,7 @@ GO_ON = {
     "restore-n1": {FREE, GONE_AGENT, DEAD, GONE, KEPT_RECORD, OLDER},
     "bootstrap": {FREE, OLDER},
     "metadata": {FREE, KEPT_RECORD},
+    "hold-a": set(STATES) - {"another agent is registered", "another agent is not settled"},
 }
 """The states in which a request is carried out; the lock of a dead writer is not there."""
 JUDGED = "the operator must not ask"

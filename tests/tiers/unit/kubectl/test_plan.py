@@ -275,6 +275,25 @@ def test_writers_of_one_file_take_places_in_the_operators_order() -> None:
         ),
         ([table(savepoints=[{"name": "a"}])], table(savepoints=[]), outlook.CHANGES, "its savepoint stays"),
         (
+            [table(savepoints=[{"name": "a"}])],
+            table(savepoints=[{"name": "a", "deleteInstant": "20260101000000000"}]),
+            outlook.CHANGES,
+            "spec.savepoints: a has deleteInstant 20260101000000000: it is deleted if that is its instant",
+        ),
+        (
+            [table()],
+            table(holds=[{"name": "a"}]),
+            outlook.CHANGES,
+            "the files of the last commit stay for a; no writer waits",
+        ),
+        ([table(holds=[{"name": "a"}])], table(holds=[]), outlook.CHANGES, "spec.holds: a ends"),
+        (
+            [table(holds=[{"name": "a"}])],
+            table(holds=[{"name": "a", "durationSeconds": 99}]),
+            outlook.CHANGES,
+            "spec.holds: a changes",
+        ),
+        (
             [table(services={"clean": {}})],
             table(services={"clean": {"runNonce": "n"}}),
             outlook.CHANGES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -363,6 +364,103 @@ def test_ctrl_c_ends_the_wait_and_not_the_request(capsys: pytest.CaptureFixture[
     assert spec_of(played)["savepoints"] == [{"name": "a"}]
 
 
+def test_a_savepoint_is_deleted_by_its_instant_after_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    played = Played(table(spec={"savepoints": [{"name": "b"}, {"name": "a"}]}, savepoints=[taken("a"), taken("b")]))
+    said = refused(lambda: verbs.delete_savepoint(played, Screen(), "flights", "a", NOW))
+    assert "the table cannot be restored to it afterwards" in said
+    assert not played.patches
+    assert verbs.delete_savepoint(played, Screen(), "flights", "a", YES) == 0
+    instant = taken("a")["instant"]
+    assert spec_of(played)["savepoints"] == [{"name": "b"}, {"name": "a", "deleteInstant": instant}]
+
+    def outcome(**more: str) -> Callable[[JsonDict], None]:
+        return lambda raw: raw["status"].update(savepoints=[{**taken("a"), **more}])
+
+    for last, code, word in (
+        (outcome(outcome="Deleted"), 0, "savepoint a: Deleted"),
+        (outcome(message="not deleted: why"), 1, "savepoint a: not deleted: why"),
+    ):
+        played = Played(table(spec={"savepoints": [{"name": "a"}]}, savepoints=[taken("a")]))
+        steps = [outcome(message="not deleted yet: another agent"), last]
+        assert waited(played, steps, partial(verbs.delete_savepoint, played, Screen(), "flights", "a")) == code
+        out = capsys.readouterr().out
+        assert "savepoint a: not deleted yet: another agent" in out
+        assert word in out
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "why"),
+    [
+        ({}, [taken("a")], "'a' is not there, or the operator has not looked at it yet"),
+        ({"savepoints": [{"name": "a"}]}, [], "'a' is not there, or the operator has not looked at it yet"),
+        ({"savepoints": [{"name": "a"}]}, [taken("a", outcome="Failed")], "--name a: it is Failed"),
+        (
+            {"savepoints": [{"name": "a"}], "restore": {"savepoint": "a", "nonce": "1"}},
+            [taken("a")],
+            "names 'a': remove restore first",
+        ),
+    ],
+)
+def test_a_deletion_that_cannot_be_is_refused(spec: JsonDict, status: list[JsonDict], why: str) -> None:
+    played = Played(table(spec=spec, savepoints=status))
+    assert why in refused(lambda: verbs.delete_savepoint(played, Screen(), "flights", "a", YES))
+    assert not played.patches
+
+
+# ---- holds
+def test_a_hold_is_one_more_name_and_has_only_what_was_given() -> None:
+    played = Played(table(spec={"holds": [{"name": "old"}]}))
+    asked = {"seconds": 14400, "instant": "20260301120000000", "reader": "export", "how": NOW}
+    assert verbs.hold(played, Screen(), "flights", "mine", **asked) == 0
+    assert spec_of(played)["holds"] == [
+        {"name": "old"},
+        {"name": "mine", "instant": "20260301120000000", "durationSeconds": 14400, "reader": "export"},
+    ]
+    assert held(played, "more") == 0
+    assert spec_of(played)["holds"][-1] == {"name": "more"}
+    assert verbs.unhold(played, Screen(), "flights", "mine", NOW) == 0
+    assert [one["name"] for one in spec_of(played)["holds"]] == ["old", "more"]
+
+
+def held(played: Played, name: str, how: How = NOW, seconds: float = 0) -> int:
+    return verbs.hold(played, Screen(), "flights", name, seconds=seconds, instant="", reader="", how=how)
+
+
+def test_a_hold_that_cannot_be_is_refused_by_field_and_value() -> None:
+    there = {"name": "a", "outcome": "Expired"}
+    played = Played(table(spec={"holds": [{"name": "a"}]}, holds=[there]))
+    assert refused(lambda: held(played, "a")) == (
+        "spec.holds of HudiTable flights: 'a' is there already (Expired): take another name"
+    )
+    assert refused(lambda: held(played, "b", seconds=30)) == (
+        "--for 30s: a hold lasts for 60 to 604800 seconds (7 days)"
+    )
+    assert refused(lambda: verbs.unhold(played, Screen(), "flights", "b", NOW)) == (
+        "spec.holds of HudiTable flights: 'b' is none of a"
+    )
+    full = Played(table(spec={"holds": [{"name": f"h{n}"} for n in range(16)]}, holds=[{**there, "name": "h3"}]))
+    assert refused(lambda: held(full, "b")).endswith("end one first; over: h3")
+    assert not played.patches + full.patches
+    found = crds.schema("huditables", "spec")["properties"]["holds"]
+    assert found["maxItems"] == verbs.MOST_HOLDS
+    assert found["items"]["properties"]["durationSeconds"]["maximum"] == verbs.LONGEST_HOLD
+
+
+def test_waiting_for_a_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    def outcome(word: str, message: str = "") -> Callable[[JsonDict], None]:
+        one = {"name": "a", "outcome": word, "message": message, "instant": "1", "until": "2026-03-01T13:00:00Z"}
+        return lambda raw: raw["status"].update(holds=[one])
+
+    played, steps = Played(table()), [outcome("Pending", "clean 2 is not over"), outcome("Granted")]
+    assert waited(played, steps, lambda how: held(played, "a", how)) == 0
+    out = capsys.readouterr().out
+    assert "hold a: Pending: clean 2 is not over" in out
+    assert "hold a: Granted, commit 1 until 2026-03-01T13:00:00Z" in out
+    played = Played(table())
+    assert waited(played, [outcome("Refused", "file x is gone")], lambda how: held(played, "a", how)) == 1
+    assert "hold a: Refused: file x is gone" in capsys.readouterr().out
+
+
 # ---- the metadata table
 @pytest.mark.parametrize(
     "section",
@@ -551,11 +649,13 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert run(monkeypatch, played, "savepoint", "flights", "--name", "a") == 0
     assert run(monkeypatch, played, "service", "huditables.hudioperator.io/flights", "cluster") == 0
     assert run(monkeypatch, played, "metadata-table", "flights", "--indexes", "ColumnStats") == 0
+    assert run(monkeypatch, played, "hold", "flights", "--for", "4h") == 0
     assert run(monkeypatch, played, "suspend", "huditables.hudioperator.io/flights") == 0
     assert [list(patch["spec"]) for patch in played.patches] == [
         ["savepoints"],
         ["services"],
         ["metadataTable"],
+        ["holds"],
         ["suspend"],
     ]
     capsys.readouterr()
@@ -594,6 +694,8 @@ def test_what_is_no_duration_is_named(text: str, capsys: pytest.CaptureFixture[s
         (["service", "flights", "cl"], ["clean", "cluster", "clustering"]),
         (["restore", "flights", "--savepoint", ""], ["a"]),
         (["restore", "--savepoint", "a", ""], ["flights"]),
+        (["delete-savepoint", "flights", "--name", ""], ["a"]),
+        (["unhold", "flights", "--name", ""], ["h"]),
         (["attest", "flights", ""], ["load-1"]),
         (["savepoint", "flights", "--dry-run", "s"], ["server"]),
         (["savepoint", "flights", "--dry-run=s"], ["--dry-run=server"]),
@@ -603,6 +705,6 @@ def test_what_is_no_duration_is_named(text: str, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_completion(typed: list[str], offered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Played(table(spec={"savepoints": [{"name": "a"}]}, settling=SETTLING))
+    played = Played(table(spec={"savepoints": [{"name": "a"}], "holds": [{"name": "h"}]}, settling=SETTLING))
     monkeypatch.setattr(plugin, "Kubectl", lambda *_, **__: played)
     assert plugin.complete(typed) == offered

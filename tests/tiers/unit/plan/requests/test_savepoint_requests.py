@@ -119,3 +119,89 @@ def test_a_table_is_adopted_before_its_savepoint() -> None:
         world.tick()
     assert not world.names("request")
     assert world.condition(world.table, "Stalled")["reason"] == "PendingInstants"
+
+
+# ---- deletions
+
+
+def with_a_savepoint() -> World:
+    world = ready()
+    world.make_writer("first")
+    world.run(finished("first"))
+    world.change(savepoints=[{"name": "a"}])
+    world.run(lambda w: outcomes(w) == {"a": "Completed"} and w.is_true(w.table, "Ready"))
+    return world
+
+
+def goes_on(world: World, steps: int = 20) -> None:
+    for _ in range(steps):
+        world.reconcile()
+        world.tick()
+
+
+def test_one_is_deleted_beside_a_running_writer() -> None:
+    world = with_a_savepoint()
+    world.writer_hang_at = 1
+    world.make_writer("running")
+    world.run(at_step("running", 1))
+    instant = shown(world)[0]["instant"]
+    world.change(savepoints=[{"name": "a", "deleteInstant": instant}])
+    states = set[str]()
+
+    def deleted(w: World) -> bool:
+        states.add(w.kv["gate"].value["state"])
+        return outcomes(w) == {"a": "Deleted"} and not w.names("request")
+
+    world.run(deleted)
+    assert states == {"open"}
+    told = [e.message for e in world.events if e.reason == "SavepointDeleted"]
+    assert told == [f"savepoint a of instant {instant} is deleted"]
+
+
+def test_an_older_manifest_neither_takes_it_again_nor_deletes_another_one() -> None:
+    world = with_a_savepoint()
+    instant = shown(world)[0]["instant"]
+    world.change(savepoints=[{"name": "a", "deleteInstant": instant}])
+    world.run(lambda w: outcomes(w) == {"a": "Deleted"})
+    world.change(savepoints=[])
+    goes_on(world)
+    for entry in ({"name": "a"}, {"name": "a", "deleteInstant": instant}):
+        world.change(savepoints=[entry])
+        goes_on(world)
+        assert outcomes(world) == {"a": "Deleted"}
+        assert world.kv["gate"].value["state"] == "open"
+        assert not world.names("request")
+    world.change(savepoints=[{"name": "b"}, {"name": "a", "deleteInstant": instant}])
+    world.run(lambda w: outcomes(w) == {"a": "Deleted", "b": "Completed"} and w.is_true(w.table, "Ready"))
+
+
+def test_a_slip_deletes_nothing_and_is_told_as_long_as_it_stands() -> None:
+    world = with_a_savepoint()
+    world.change(savepoints=[{"name": "a", "deleteInstant": "20200101000000000"}])
+    world.run(lambda w: shown(w)[0].get("message", "").startswith("not deleted"))
+    assert outcomes(world) == {"a": "Completed"}
+    world.change(savepoints=[{"name": "a"}])
+    world.run(lambda w: not w.names("request") and "message" not in shown(w)[0])
+    assert outcomes(world) == {"a": "Completed"}
+
+
+def test_nothing_is_deleted_while_the_table_is_suspended_or_restored() -> None:
+    world = with_a_savepoint()
+    instant = shown(world)[0]["instant"]
+    world.change(suspend=True)
+    goes_on(world)
+    world.change(savepoints=[{"name": "a", "deleteInstant": instant}])
+    goes_on(world)
+    assert (outcomes(world), world.names("request")) == ({"a": "Completed"}, {})
+    world.change(suspend=False, savepoints=[{"name": "a"}], restore={"savepoint": "a", "nonce": "n1"})
+    world.run(lambda w: bool(w.names("request")))
+    world.change(savepoints=[{"name": "a", "deleteInstant": instant}])
+    asked = set[str]()
+
+    def restored(w: World) -> bool:
+        ended = (w.status("restore") or {}).get("outcome") == "Completed"
+        asked.update(() if ended else w.names("request"))
+        return ended
+
+    world.run(restored)
+    assert asked == {"restore-n1"}

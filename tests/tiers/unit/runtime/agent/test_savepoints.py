@@ -7,12 +7,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from hudi_operator.plan.requests import savepoints
 from hudi_runtime.agent.savepoints import Savepoints
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
 from tests.support.world.agent_contexts import NOTHING, context, look
-from tests.support.world.fake_savepoints import COMMITS, T2, T3, T4, T5, Fake
+from tests.support.world.fake_savepoints import COMMITS, T1, T2, T3, T4, T5, Fake
 
 ME, OTHER = "agent-me", "agent-other"
 IDLE: Any = SimpleNamespace(idle=True)
@@ -26,10 +28,11 @@ def made(fake: Fake) -> Savepoints:
     table: Any = SimpleNamespace(
         timeline=fake.timeline,
         savepoint_with=fake.savepoint_with,
+        savepoint_infos=fake.savepoint_infos,
         write_config=fake.write_config,
         locked=fake.locked,
         client=fake.client,
-        storage=fake,
+        storage=fake.store,
     )
     return Savepoints(
         context(table, session, gate=lambda: fake.gate, revision=lambda: fake.revision, name="flights"), after=IDLE
@@ -160,3 +163,107 @@ def test_one_that_failed_and_was_withdrawn_leaves_nothing_pending() -> None:
     assert fake.recorded == [T2]
     keeper.consider(look({"service-clean": {}}))
     assert (fake.recorded, fake.names) == ([], COMMITS)
+
+
+# ---- deletions
+
+
+KEPT = [*COMMITS, f"{T2}_{T5}.savepoint"]
+MINE = {T2: "lake/flights: a"}
+
+
+def taken(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "result": "Completed", "instant": T2, "completionTime": T5, "boundary": T4, **more}
+
+
+def drop(fake: Fake, instant: str = T2, *, records: Records = NOTHING, **others: Any) -> dict[str, Any]:
+    """As the operator asks for it."""
+    keeper = made(fake)
+    asked = {"unsavepoint-a": savepoints.deletion("a", instant).to_json(), **others}
+    keeper.consider(look(asked, records))
+    return fake.done
+
+
+def test_one_is_deleted_beside_writers_under_the_lock_and_its_file_goes_first() -> None:
+    fake = Fake([*KEPT, f"{T2}.savepoint.inflight"], dict(MINE), gate="open")
+    fake.kv["done/savepoint-a"] = taken("a")
+    done = drop(fake)
+    assert (done["result"], done["instant"], done.get("message", "")) == ("Deleted", T2, "")
+    assert (fake.names, fake.log) == (COMMITS, ["lock", "unlock"])
+    assert serve(fake)["result"] == "Deleted", "its name is not taken again"
+    assert fake.names == COMMITS
+
+
+def test_one_whose_agent_died_behind_its_file_is_deleted() -> None:
+    fake = Fake([*KEPT], dict(MINE), fails_at_deletion=f"_{T5}.savepoint")
+    fake.kv["done/savepoint-a"] = taken("a")
+    assert drop(fake)["result"] == "Completed"
+    assert fake.done["message"] == "not deleted yet: ValueError: the store has failed"
+    fake.names = [*COMMITS]  # by an agent that died then
+    assert drop(fake)["result"] == "Deleted"
+
+
+def test_one_without_a_record_is_found_by_its_name() -> None:
+    fake = Fake([*KEPT], dict(MINE))
+    assert drop(fake)["result"] == "Deleted"
+    assert fake.names == COMMITS
+
+
+@pytest.mark.parametrize(
+    ("instant", "why"),
+    [
+        (T1, f"not deleted: deleteInstant is {T1}, and savepoint a has instant {T2}"),
+        (T4, f"not deleted: deleteInstant is {T4}, and savepoint a has instant {T2}"),
+    ],
+)
+def test_a_slip_deletes_nothing_and_says_why(instant: str, why: str) -> None:
+    fake = Fake([*KEPT], dict(MINE))
+    fake.kv["done/savepoint-a"] = taken("a")
+    done = drop(fake, instant)
+    assert (done["result"], done["message"], fake.names) == ("Completed", why, KEPT)
+
+
+def test_one_that_was_never_taken_is_not_taken_for_it() -> None:
+    fake = Fake([*KEPT], {T2: "lake/flights: b"})
+    done = drop(fake)
+    assert (done["result"], done["message"]) == ("Failed", "not deleted: this HudiTable has taken no savepoint a")
+    assert fake.names == KEPT
+
+
+def test_a_refusal_is_not_looked_at_again_by_this_process() -> None:
+    fake = Fake([*KEPT], dict(MINE))
+    fake.kv["done/savepoint-a"] = taken("a")
+    keeper = made(fake)
+    for _ in range(3):
+        keeper.consider(look({"unsavepoint-a": savepoints.deletion("a", T1).to_json()}))
+    assert fake.log == ["lock"], "once"
+    keeper.consider(look({"unsavepoint-a": savepoints.deletion("a", T2).to_json()}))
+    assert fake.done["result"] == "Deleted"
+
+
+def test_the_commit_stays_for_another_name_and_for_somebody_else() -> None:
+    fake = Fake([*KEPT], dict(MINE))
+    fake.kv |= {"done/savepoint-a": taken("a"), "done/savepoint-b": taken("b")}
+    assert drop(fake)["result"] == "Deleted"
+    assert (fake.done["message"], fake.names) == ("savepoint b keeps the same commit", KEPT)
+    fake = Fake([*KEPT], {T2: "by somebody else"})
+    fake.kv["done/savepoint-a"] = taken("a")
+    assert drop(fake)["message"] == "a savepoint of somebody else keeps the same commit: by somebody else"
+    assert fake.names == KEPT
+    fake = Fake([*KEPT], dict(MINE))
+    fake.kv |= {"done/savepoint-a": taken("a"), "done/savepoint-b": taken("b", result="Deleted")}
+    drop(fake)
+    assert fake.names == COMMITS
+
+
+def test_what_may_still_need_it_is_waited_for() -> None:
+    fake = Fake([*KEPT], dict(MINE))
+    fake.kv["done/savepoint-a"] = taken("a")
+    assert drop(fake, **{"restore-n1": {"id": "restore-n1"}})["message"] == "not deleted yet: a restore is asked for"
+    writers = {OTHER: Entry("", {"inc": OTHER, "role": "agent"}, 1)}
+    assert OTHER in drop(fake, records=Records({}, {}, writers, {}))["message"]
+    fake.kv["lock"] = {"inc": "writer"}
+    drop(fake)
+    assert (fake.names, fake.log) == (KEPT, []), "its step does not wait for the lock"
+    del fake.kv["lock"]
+    assert drop(fake)["result"] == "Deleted"

@@ -12,6 +12,7 @@ import pytest
 
 from hudi_contract.assignment import ServiceOrder, Window
 from hudi_contract.requests import Counted, ServiceDone, ServiceRequest
+from hudi_contract.shape import ShapeError
 from hudi_contract.words import MergeMode, Result, Service
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
@@ -532,3 +533,93 @@ def test_a_compaction_is_done_when_the_timeline_says_so(after: list[str]) -> Non
     table: Any = Compacting(*after)
     with pytest.raises(OutcomeUnknown, match="not completed"):
         actions(table).compaction.again(t(5), {}, failures=0)
+
+
+# ---- holds
+
+
+def held(*, until: int = 10**14, result: str = "Pending") -> Records:
+    """A reader has the commit 14, which completed at 15."""
+    said = {"name": "a", "result": result, "instant": t(14), "boundary": t(15), "keptUntilMs": until}
+    return records(**{"done__hold-a": said})
+
+
+def beside(table: Any, *known: Records) -> Actions:
+    """The services of a table whose records are these, one after the other; the last ones stay."""
+    left = list(known)
+
+    def read() -> Records:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return Actions(table, "t", dict, read, lambda _: None, lambda _: None, merging.LATER_COMMIT)
+
+
+@pytest.mark.parametrize("result", ["Pending", "Completed"])
+def test_a_clean_deletes_nothing_that_a_hold_needs(result: str) -> None:
+    found = timeline(*(done(n, n + 1) for n in range(10, 20, 2)))
+    table: Any = Cleaning(*[found] * 3, retained=(t(12),))
+    beside(table, held(result=result)).clean({}, mine=frozenset())
+    assert (table.planned, table.saved) == ([4], [t(12)]), "14, 16, 18, and one more"
+
+
+def test_a_clean_deletes_nothing_that_a_hold_needs_which_comes_while_it_is_planned() -> None:
+    found = timeline(*(done(n, n + 1) for n in range(10, 20, 2)))
+    table: Any = Cleaning(*[found] * 5, retained=(t(16), t(12)))
+    beside(table, records(), held()).clean({}, mine=frozenset())
+    assert (table.planned, table.saved) == ([0, 4], [t(12)])
+
+
+def test_a_hold_that_is_over_or_refused_keeps_nothing() -> None:
+    found = timeline(*(done(n, n + 1) for n in range(10, 20, 2)))
+    for known in (held(until=1), held(result="Failed")):
+        table: Any = Cleaning(*[found] * 3, retained=("",))
+        beside(table, known).clean({}, mine=frozenset())
+        assert (table.planned, table.saved) == ([0], [""])
+
+
+def test_nothing_is_cleaned_nor_archived_beside_a_hold_that_cannot_be_read() -> None:
+    damaged = Records.from_entries([Entry("/p/done/hold-a", {}, 1, "is not JSON")], prefix="/p/")
+    table: Any = Archiving(20)
+    for act in (
+        lambda own: own.clean({}, mine=frozenset()),
+        lambda own: own.archive({KEEP_MIN: "4", KEEP_MAX: "5"}),
+    ):
+        with pytest.raises(ShapeError, match="hold-a"):
+            act(beside(table, damaged))
+    assert table.kept == []
+
+
+def test_the_commits_of_a_hold_are_not_archived() -> None:
+    options = {KEEP_MIN: "2", KEEP_MAX: "3"}
+    for known, kept in ((held(), ("9", "10")), (held(until=1), ("2", "3"))):
+        table: Any = Archiving(0)
+        table.listing = timeline(*(done(n, n + 1) for n in range(10, 30, 2)))
+        beside(table, known).archive(options)
+        assert table.kept == [kept]
+    table.archived = 0
+    assert beside(table, held()).archive(options).message == "nothing may be archived yet: commits stay for hold a"
+
+
+def test_who_waits_for_what_removes_sees_it_as_over_or_as_not_begun() -> None:
+    """Otherwise a hold is granted between the comparison of a plan and its file."""
+    found = timeline(*(done(n, n + 1) for n in range(10, 20, 2)))
+    table: Any = Cleaning(*[found] * 3, retained=("",))
+    own, seen = beside(table, records()), list[bool]()
+    real = table.plan_clean
+
+    def plan_clean(config: object, commits: int) -> Any:
+        seen.append(own.removing.locked())
+        plan = real(config, commits)
+        save = plan.save
+        plan.save = lambda: (seen.append(own.removing.locked()), save())
+        return plan
+
+    table.plan_clean = plan_clean
+    own.clean({}, mine=frozenset())
+    assert seen == [False, True]
+    table = Archiving(9)
+    own, archive = beside(table, records()), table.archive
+    table.archive = lambda config: (seen.append(own.removing.locked()), archive(config))[1]
+    own.archive({KEEP_MIN: "4", KEEP_MAX: "5"})
+    assert seen[2:] == [True]
+    assert not own.removing.locked()
