@@ -253,7 +253,8 @@ def without_etcd(observed: Observed, reason: str) -> tuple[UpdateStatus, ...]:
     ready = conditions.find((observed.table or {}).get("status") or {}, "Ready")
     if ready.get("status") != "False" or ready.get("reason") != reason:
         return ()
-    noted = (_waits_from_now(obj, observed.now_ms) for obj in observed.writers)
+    now = observed.now_ms if observed.api_now_ms is None else min(observed.now_ms, observed.api_now_ms)
+    noted = (_waits_from_now(obj, now) for obj in observed.writers)
     return tuple(update for update in noted if update is not None)
 
 

@@ -140,10 +140,11 @@ def etcd(world: World, process: Process) -> Callable[[], None]:
     return end
 
 
-EVERY = pytest.mark.parametrize("held", [queue, behind_an_agent, frozen, turn, etcd])
+SAID = (queue, behind_an_agent, frozen, turn)
+"""What the writer says of itself; of etcd its table does."""
 
 
-@EVERY
+@pytest.mark.parametrize("held", [*SAID, etcd])
 @pytest.mark.parametrize("another_operator", [False, True])
 def test_the_time_of_a_wait_does_not_count(
     held: Callable[[World, Process], Callable[[], None]], another_operator: bool
@@ -166,10 +167,8 @@ def test_the_time_of_a_wait_does_not_count(
     assert attempt(world)["stoppedFor"] == "CommitDeadlineExceeded", "the rest of its time is over"
 
 
-@EVERY
+@pytest.mark.parametrize("held", SAID)
 def test_it_is_said_what_it_waits_for(held: Callable[[World, Process], Callable[[], None]]) -> None:
-    if held is etcd:
-        pytest.skip("the table says so, and nothing is decided about the writer")
     world, process = ready()
     held(world, process)
     passes(world, NOTED_SECONDS + 10)
@@ -314,6 +313,32 @@ def test_a_run_that_has_written_all_has_nothing_to_commit() -> None:
     tell(world, process, Stage.FINISHED)
     passes(world, 2 * COMMIT)
     assert "stoppedFor" not in attempt(world)
+
+
+# ---- deadlines before a commit
+
+
+@pytest.mark.parametrize(
+    ("deadline", "class_"),
+    [("startDeadlineSeconds", "StartDeadlineExceeded"), ("readyDeadlineSeconds", "ReadyDeadlineExceeded")],
+)
+def test_an_outage_of_etcd_counts_towards_none(deadline: str, class_: str) -> None:
+    """No driver registers meanwhile, and the operator makes no pod."""
+    world = Hanging()
+    world.make_table()
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    world.at, world.schedulable = 0, deadline != "startDeadlineSeconds"
+    retries = {"limit": 3, "backoffSeconds": 600}
+    world.make_writer("load", stop={"graceSeconds": GRACE}, retryPolicy=retries, **{deadline: 60})
+    world.run(lambda w: any(name.startswith("load") for name in w.pods))
+    passes(world, 20)
+    world.away = True
+    passes(world, 180)
+    world.away = False
+    passes(world, 20)
+    assert not attempt(world).keys() & {"class", "stoppedFor", "waitingSince"}
+    passes(world, 60)
+    assert attempt(world)["class"] == class_
 
 
 # ---- streams
