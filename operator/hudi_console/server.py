@@ -246,8 +246,8 @@ def _rows(mirror: Mirror, only: set[tuple[str, str]] | None = None) -> list[Json
 
 async def _changes(mirror: Mirror) -> AsyncGenerator[set[tuple[str, str]]]:
     """The tables that have changed, again and again; empty when a while has passed."""
-    tasks = {asyncio.create_task(mirror.follow())}
-    (following,) = tasks
+    following = asyncio.create_task(mirror.follow())
+    tasks: set[asyncio.Task[Any]] = {following}
     try:
         while True:
             waiting = asyncio.create_task(mirror.changed(AT_LEAST))

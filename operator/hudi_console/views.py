@@ -109,14 +109,24 @@ def conditions(thing: Thing) -> list[JsonDict]:
 def sentence(table: Table, writers: Sequence[Writer], at: datetime) -> str:
     """What waits, and why: the table's reason, else that of the first writer that has one."""
     world = why.World([table], list(writers), {}, at)
-    said = why.in_short(why.of_table(table, world), _REASON)
+    said = _in_short(why.of_table(table, world))
     if said:
         return said
     for writer in writers:
-        said = why.in_short(why.of_writer(writer, world), _REASON)
+        said = _in_short(why.of_writer(writer, world))
         if said:
             return f"{writer.name}: {said}"
     return ""
+
+
+def _in_short(reason: why.Reason) -> str:
+    """The first cause, and what the API says of it."""
+    said = why.in_short(reason, _REASON)
+    behind = reason.causes[0].causes
+    if not said or not behind:
+        return said
+    whole = f"{said}: {behind[0].fact}"
+    return whole if len(whole) <= _REASON else f"{whole[: _REASON - 1]}…"
 
 
 def _reasons(reason: why.Reason) -> JsonDict:
@@ -134,7 +144,9 @@ def row(table: Table, writers: Sequence[Writer], at: datetime) -> JsonDict:
         "type": table.spec.get("type"),
         "state": table.state,
         "tone": tone_of(table),
-        "conditions": [one for one in conditions(table) if one["tone"] in (BAD, BUSY) and one["type"] != "Ready"],
+        "conditions": [
+            one for one in conditions(table) if one["tone"] in (BAD, BUSY) and one["type"] not in ("Ready", table.state)
+        ],
         "writers": [
             {"state": state, "count": count, "tone": tone_of(next(w for w in writers if w.state == state))}
             for state, count in sorted(Counter(w.state for w in writers).items())
@@ -208,7 +220,7 @@ def _writer(writer: Writer, world: why.World) -> JsonDict:
         "records": writer.status.get("records") or 0,
         "conflicts": writer.status.get("conflicts") or 0,
         "lastCommit": time((writer.status.get("lastCommit") or {}).get("time")),
-        "why": why.in_short(why.of_writer(writer, world), _REASON),
+        "why": _in_short(why.of_writer(writer, world)),
     }
 
 

@@ -93,7 +93,7 @@ export function tablesPage(main, { asked, go }) {
   document.addEventListener('keydown', keys);
 
   function spaces(problem) {
-    const field = h('input', { id: 'namespaces', value: asked || localStorage.getItem(SPACES) || '', placeholder: 'team-a, team-b', spellcheck: 'false', autocapitalize: 'none' });
+    const field = h('input', { id: 'namespaces', value: asked || (problem && localStorage.getItem(SPACES)) || '', placeholder: 'team-a, team-b', spellcheck: 'false', autocapitalize: 'none' });
     const form = h('form', { class: 'spaces' }, problem ? h('p', { class: 'problem', role: 'alert' }, problem) : null,
       h('label', { for: 'namespaces' }, problem ? 'Namespaces that you may look into' : 'Namespaces'), field,
       h('button', { type: 'submit' }, 'Show'));

@@ -9,6 +9,7 @@ import base64
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator
@@ -93,7 +94,7 @@ class Page:
 
     async def key(self, name: str) -> None:
         code = KEYS.get(name, 0)
-        text = {} if code else {"text": name}
+        text = {"text": "\r"} if name == "Enter" else {} if code else {"text": name}
         for kind in ("keyDown", "keyUp"):
             await self.do(
                 "Input.dispatchKeyEvent",
@@ -129,13 +130,16 @@ async def browser() -> AsyncIterator[Page]:
                 async with session.ws_connect(target["webSocketDebuggerUrl"], max_msg_size=64 << 20) as socket:
                     page = Page(socket)
                     listening = asyncio.create_task(page.listen())
-                    for domain in ("Page", "Runtime", "Log", "Network"):
-                        await page.do(f"{domain}.enable")
-                    yield page
-                    listening.cancel()
+                    try:
+                        for domain in ("Page", "Runtime", "Log", "Network"):
+                            await page.do(f"{domain}.enable")
+                        yield page
+                    finally:
+                        listening.cancel()
+                        await asyncio.gather(listening, return_exceptions=True)
         finally:
-            process.terminate()
-            await asyncio.to_thread(process.wait, 20)
+            os.killpg(process.pid, signal.SIGKILL)  # nothing of its profile is kept
+            process.wait()
 
 
 async def _port(file: Path, process: subprocess.Popen[bytes]) -> int:

@@ -49,7 +49,19 @@ def test_a_row_has_what_there_is_of_a_table() -> None:
         ("Waiting", 1, "busy"),
     ]
     assert [(one["type"], one["tone"]) for one in found["conditions"]] == [("Degraded", "bad")]
-    assert found["why"] == "HudiTable flights: Degraded=True, EtcdVersion for 60s"
+    assert found["why"] == "HudiTable flights: Degraded=True, EtcdVersion for 60s: too old"
+
+
+def test_a_table_that_stands_still_says_why() -> None:
+    still = [
+        condition("Ready", "False", "Stalled"),
+        condition("Stalled", "True", "TableMismatch", "recordKeyFields differ"),
+    ]
+    found = row(table(conditions=still))
+    assert found["why"] == "HudiTable flights: Stalled=True, TableMismatch for 60s: recordKeyFields differ"
+    assert (found["state"], found["tone"], found["conditions"]) == ("Stalled", "bad", []), "its state says it already"
+    still[1]["message"] = "x" * 1000
+    assert len(row(table(conditions=still))["why"]) == 240
 
 
 def test_what_waits_is_said_in_one_sentence() -> None:
