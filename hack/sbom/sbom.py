@@ -31,9 +31,14 @@ ROOT = Path(__file__).resolve().parents[2]
 Component = dict[str, Any]
 SITE = "usr/local/lib/python3.11/dist-packages"
 OFFICIAL_SITE = "usr/local/lib/python3.11/site-packages"
-LOCKS = {"operator": "operator/requirements.txt", "spark": "spark-images/requirements.txt"}
+LOCKS = {
+    "operator": "operator/requirements.txt",
+    "spark": "spark-images/requirements.txt",
+    "console": "hack/images/console/requirements.txt",
+}
 OURS = {
     "operator": ("app/requirements.txt", "app/hudi_contract/", "app/hudi_operator/"),
+    "console": ("app/requirements.txt", "app/hudi_contract/", "app/hudi_kubectl/", "app/hudi_console/"),
     "spark": (
         "opt/hudi/requirements.txt",
         "opt/hudi/checksums.sha256",

@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from hudi_kubectl import finding, pictures, report, why
+from hudi_kubectl import finding, past, pictures, report, why
 from hudi_kubectl.cluster import Failed, Kubectl
-from hudi_kubectl.objects import TABLE, WRITER, JsonDict, Table, Writer, ago, now, of_table, when
+from hudi_kubectl.objects import TABLE, WRITER, JsonDict, Table, Writer, ago, now, of_table
 from hudi_kubectl.screen import Screen
 
 
@@ -28,10 +28,9 @@ def status(kubectl: Kubectl, screen: Screen, name: str, everywhere: bool) -> int
     rows: list[tuple[str, ...]] = []
     for table in sorted(tables, key=lambda t: (t.namespace, t.name)):
         where = f"{table.namespace}/" if everywhere else ""
-        state = "Ready" if table.is_("Ready") else "Stalled" if table.is_("Stalled") else "NotReady"
         commits = table.commits()
         last = ago(commits[-1].get("completionTime"), world.at) if commits else ""
-        rows.append((f"{where}{table.name}", state, last, "", "", _first(why.of_table(table, world))))
+        rows.append((f"{where}{table.name}", table.state, last, "", "", why.in_short(why.of_table(table, world))))
         own = of_table(world.writers, table)
         rows += [_writer_row(w, world, "└─ " if w is own[-1] else "├─ ") for w in own]
     rows += [_writer_row(w, world, f"{w.namespace}/" if everywhere else "") for w in orphans]
@@ -45,16 +44,8 @@ def status(kubectl: Kubectl, screen: Screen, name: str, everywhere: bool) -> int
 def _writer_row(writer: Writer, world: why.World, before: str) -> tuple[str, ...]:
     last = (writer.status.get("lastCommit") or {}).get("time")
     counts = (str(writer.status.get(key, 0)) for key in ("records", "conflicts"))
-    because = _first(why.of_writer(writer, world))
+    because = why.in_short(why.of_writer(writer, world))
     return (f"{before}{writer.name}", writer.state, ago(last, world.at), *counts, because)
-
-
-def _first(reason: why.Reason, width: int = 100) -> str:
-    """The first cause in a few words; nothing when all is well."""
-    first = reason.causes[0]
-    if first.is_well:
-        return ""
-    return first.fact if len(first.fact) <= width else f"{first.fact[: width - 1]}…"
 
 
 def _summary(table: Table, world: why.World) -> JsonDict:
@@ -144,17 +135,8 @@ def history(kubectl: Kubectl, screen: Screen, name: str) -> int:
     """What has happened, oldest first: attempts, commits, savepoints, restores, Events."""
     thing = finding.named(kubectl, name)
     writers = finding.writers_of(kubectl, thing)
-    told = [*_of_attempts(writers), *(_of_table(thing) if isinstance(thing, Table) else ())]
-    names = {thing.name, *(w.name for w in writers)}
     events = kubectl.optional("events")
-    for one in events or []:
-        about = one.get("involvedObject") or {}
-        if about.get("kind") in ("HudiTable", "HudiWriter") and about.get("name") in names:
-            at = one.get("lastTimestamp") or one.get("eventTime")
-            told.append((at, about["name"], f"{one.get('reason')}: {one.get('message', '')}"))
-    known = sorted(
-        ((when(at), who, what) for at, who, what in told if when(at) is not None), key=lambda x: x[0] or now()
-    )
+    known = past.told(thing, writers, events or [])
     if screen.as_json:
         screen.give([{"time": at, "who": who, "what": what} for at, who, what in known])
         return 0
@@ -162,52 +144,6 @@ def history(kubectl: Kubectl, screen: Screen, name: str) -> int:
     if events is None:
         screen.say("Events may not be listed here, and are left out.")
     return 0
-
-
-def _of_attempts(writers: Sequence[Writer]) -> Iterator[tuple[Any, str, str]]:
-    for writer in writers:
-        for one in writer.attempts():
-            number = one.get("number")
-            yield one.get("startTime"), writer.name, f"attempt {number} began in pod {one.get('pod')}"
-            said = f": {one['message']}" if one.get("message") else ""
-            records = one.get("records") or 0
-            yield (
-                one.get("endTime"),
-                writer.name,
-                f"attempt {number} ended: {one.get('class')}, {records} records{said}",
-            )
-        for one in writer.status.get("recentConflicts") or []:
-            yield one.get("time"), writer.name, f"commit {one.get('instant')} was refused because of {one.get('with')}"
-
-
-def _of_table(table: Table) -> Iterator[tuple[Any, str, str]]:
-    for one in table.commits():
-        who = str(one.get("writer") or "services").rpartition("/")[2]
-        yield (
-            one.get("completionTime"),
-            who,
-            f"{one.get('action')} {one.get('instant')}: {one.get('records', '?')} records",
-        )
-    for one in table.status.get("savepoints") or []:
-        yield (
-            one.get("time"),
-            table.name,
-            f"savepoint {one.get('name')}: {one.get('outcome')} {one.get('message') or ''}",
-        )
-    for one in table.status.get("holds") or []:
-        said = f"until {one.get('until')} {one.get('message') or ''}"
-        yield one.get("since"), table.name, f"hold {one.get('name')}: {one.get('outcome')}, {said}"
-    restore = table.status.get("restore") or {}
-    if restore:
-        yield restore.get("beginTime"), table.name, f"restore to {restore.get('savepoint')} began"
-        said = restore.get("message") or f"{restore.get('undone', 0)} instants are undone"
-        yield (
-            restore.get("endTime"),
-            table.name,
-            f"restore to {restore.get('savepoint')}: {restore.get('outcome')}, {said}",
-        )
-    for service, one in (table.status.get("services") or {}).items():
-        yield one.get("lastTime"), table.name, f"{service}: {one.get('outcome')} {one.get('message') or ''}"
 
 
 def logs(kubectl: Kubectl, name: str, attempt: int, follow: bool, tail: int) -> int:

@@ -77,6 +77,11 @@ class Thing:
 class Table(Thing):
     """A HudiTable."""
 
+    @property
+    def state(self) -> str:
+        """Ready, Stalled or NotReady."""
+        return "Ready" if self.is_("Ready") else STALLED if self.is_(STALLED) else "NotReady"
+
     def commits(self) -> list[JsonDict]:
         """The writes that completed last, oldest first."""
         return list((self.status.get("timeline") or {}).get("commits") or [])

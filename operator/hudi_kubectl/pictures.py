@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
@@ -21,13 +21,14 @@ _DAY = 86_400
 
 @dataclass(frozen=True)
 class Bar:
-    """From ``begin`` to ``end``; ``failed``: it ended badly."""
+    """From ``begin`` to ``end``; ``failed``: it ended badly, ``is_open``: it still goes on."""
 
     kind: str
     begin: datetime
     end: datetime
     text: str
     failed: bool = False
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,16 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
     for name, bars in found:
         kept = [bar for bar in bars if bar is not None and (begin is None or bar.end >= begin)]
         if begin is not None:
-            kept = [Bar(b.kind, max(b.begin, begin), b.end, b.text, b.failed) for b in kept]
+            kept = [replace(bar, begin=max(bar.begin, begin)) for bar in kept]
         if kept or name not in ("services", "settling"):
             shown.append(Row(name, tuple(kept)))
     return shown
+
+
+def has_failed(attempt: JsonDict) -> bool:
+    """Whether an attempt has ended badly."""
+    ended_well = ("Succeeded", "Cancelled", "EndedForChange")
+    return bool(attempt.get("endTime")) and str(attempt.get("class") or "running") not in ended_well
 
 
 def _attempt(one: JsonDict, at: datetime) -> Bar | None:
@@ -66,8 +73,7 @@ def _attempt(one: JsonDict, at: datetime) -> Bar | None:
         return None
     end = when(one.get("endTime")) or at
     kind = str(one.get("class") or "running")
-    failed = bool(one.get("endTime")) and kind not in ("Succeeded", "Cancelled", "EndedForChange")
-    return Bar(ATTEMPT, begin, end, f"attempt {one.get('number')}: {kind}", failed)
+    return Bar(ATTEMPT, begin, end, f"attempt {one.get('number')}: {kind}", has_failed(one), not one.get("endTime"))
 
 
 def _commit(one: JsonDict) -> Bar | None:
@@ -79,7 +85,8 @@ def _commit(one: JsonDict) -> Bar | None:
 
 def _settling(one: JsonDict, at: datetime) -> Bar | None:
     begin = when(one.get("since"))
-    return None if begin is None else Bar(SETTLED, begin, at, f"{one.get('pod')}: {one.get('phase')}")
+    said = f"{one.get('pod')}: {one.get('phase')}"
+    return None if begin is None else Bar(SETTLED, begin, at, said, is_open=True)
 
 
 def ends(shown: Sequence[Row], at: datetime) -> tuple[datetime, datetime] | None:

@@ -244,6 +244,14 @@ def lines(reason: Reason, prefix: str = "", last: bool = True, top: bool = True)
         yield from lines(cause, deeper, n == len(reason.causes) - 1, top=False)
 
 
+def in_short(reason: Reason, width: int = 100) -> str:
+    """The first cause in a few words; nothing when all is well."""
+    first = reason.causes[0]
+    if first.is_well:
+        return ""
+    return first.fact if len(first.fact) <= width else f"{first.fact[: width - 1]}…"
+
+
 def as_json(reason: Reason) -> JsonDict:
     """The same for programs."""
     found: JsonDict = {"fact": reason.fact, "causes": [as_json(one) for one in reason.causes]}

@@ -9,7 +9,7 @@ from tests.support.cluster.space import run
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize("image", ["etcd", "gateway", "s3", "operator", "spark"])
+@pytest.mark.parametrize("image", ["etcd", "gateway", "s3", "operator", "spark", "console"])
 def test_an_image_that_is_built_again_is_the_same(image: str) -> None:
     """Every byte of layers and configuration; the second build uses no layer of the first."""
     run("hack/images/build-images", image, seconds=900)

@@ -25,7 +25,7 @@ def imported() -> set[str]:
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 found.add(node.module.partition(".")[0])
-    return found - set(sys.stdlib_module_names) - {"hudi_contract", "hudi_kubectl", "hudi_operator"}
+    return found - set(sys.stdlib_module_names) - {"hudi_console", "hudi_contract", "hudi_kubectl", "hudi_operator"}
 
 
 def declared() -> set[str]:

@@ -12,12 +12,13 @@ import pytest
 from tests.support import ROOT
 
 OURS = re.compile(
-    r"(?<![\w./-])(?P<host>[\w.:-]+/)?hudi-operator/(?:operator|spark\b[\w-]*|etcd|gateway|s3|pause):[\w.]"
+    r"(?<![\w./-])(?P<host>[\w.:-]+/)?hudi-operator/(?:operator|spark\b[\w-]*|etcd|gateway|s3|console|pause):[\w.]"
 )
 """A name of one of our images, with a tag."""
 PACKAGES = {
     "Dockerfile": ("operator/hudi_contract", "operator/hudi_operator"),
     "spark-images/Dockerfile": ("operator/hudi_contract", "spark-images/hudi_runtime"),
+    "hack/images/console/Dockerfile": ("operator/hudi_contract", "operator/hudi_kubectl", "operator/hudi_console"),
 }
 
 

@@ -71,6 +71,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "hdfs",
         "hive",
         "s3",
+        "console",
         "raw",
     }
     for place in [

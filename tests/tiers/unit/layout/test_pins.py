@@ -17,7 +17,11 @@ POM = "{http://maven.apache.org/POM/4.0.0}"
 DOCKERFILES = (
     sorted(ROOT.glob("Dockerfile")) + sorted(ROOT.glob("*/Dockerfile")) + sorted(ROOT.glob("hack/*/*/Dockerfile"))
 )
-LOCKS = {"Dockerfile": "operator/requirements", "spark-images/Dockerfile": "spark-images/requirements"}
+LOCKS = {
+    "Dockerfile": "operator/requirements",
+    "spark-images/Dockerfile": "spark-images/requirements",
+    "hack/images/console/Dockerfile": "hack/images/console/requirements",
+}
 LEFT_BEHIND = {"spark-sql-kafka-0-10_2.12", "spark-token-provider-kafka-0-10_2.12"}
 """Modules of Spark that Maven Central does not have in the version of pyspark."""
 
@@ -82,6 +86,17 @@ def test_a_lock_has_hashes_and_what_is_wanted(lock: str) -> None:
         assert re.match(r"[a-z0-9.-]+==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", entry), entry
     wanted = re.findall(r"^([a-z0-9-]+)", (ROOT / f"{lock}.in").read_text(), re.MULTILINE)
     assert set(wanted) <= set(pinned(lock))
+
+
+def test_the_lock_of_the_console_is_a_part_of_the_operators() -> None:
+    """One version of a library, looked after once."""
+
+    def entries(lock: str) -> dict[str, list[str]]:
+        found = re.split(r"\n(?=[a-z])", (ROOT / f"{lock}.txt").read_text())[1:]
+        return {entry.split()[0]: re.findall(r"--hash=(\S+)", entry) for entry in found}
+
+    console, operator = (entries(LOCKS[name]) for name in ("hack/images/console/Dockerfile", "Dockerfile"))
+    assert console == {name: operator.get(name) for name in console}
 
 
 def test_spark_is_one_version() -> None:

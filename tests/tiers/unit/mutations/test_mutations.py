@@ -96,6 +96,7 @@ def test_mutations_change_the_product_only() -> None:
         for file in one.files:
             assert file.startswith(
                 (
+                    "operator/hudi_console/",
                     "operator/hudi_contract/",
                     "operator/hudi_kubectl/",
                     "operator/hudi_operator/",

@@ -1,0 +1,163 @@
+"""The API server, asked in the name of a user."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from hudi_console import asking
+from hudi_console.asking import Question, Refused
+
+JsonDict = dict[str, Any]
+PAGE = 500
+"""Objects of one answer to a list."""
+MOST_BYTES = 64 << 20
+"""Of one answer, and of one line of a watch; an object of Kubernetes has at most 3 MiB."""
+WATCH_SECONDS = 240
+"""After so long a watch is asked for again: by then a right that was taken away is felt."""
+_LISTS = 3
+_CONNECT = aiohttp.ClientTimeout(total=30, connect=10)
+_WATCH = aiohttp.ClientTimeout(total=WATCH_SECONDS + 30, connect=10)
+
+
+class Gone(Exception):
+    """The API server no longer has the changes since that version: it must be listed again."""
+
+
+class Cluster:
+    """Lists and watches. Nothing of a user is kept between two calls."""
+
+    def __init__(self, server: str, session: aiohttp.ClientSession) -> None:
+        self._server, self._session = server.rstrip("/"), session
+
+    async def items(self, question: Question, token: str) -> tuple[list[JsonDict], str]:
+        """All objects, and the version that the list is of."""
+        for _ in range(_LISTS):
+            with suppress(Gone):  # a list that takes long may lose its rest
+                return await self._listed(question, token)
+        raise Refused(502, f"the API server has not kept a list of {question.kind.resource} until its end")
+
+    async def _listed(self, question: Question, token: str) -> tuple[list[JsonDict], str]:
+        found: list[JsonDict] = []
+        more = ""
+        while True:
+            async with self._asked(question.path, question.query(limit=PAGE, more=more), token, _CONNECT) as answer:
+                page = await _whole(answer)
+            meta = page.get("metadata") or {}
+            found += page.get("items") or []
+            more = str(meta.get("continue") or "")
+            if not more:
+                return found, str(meta.get("resourceVersion") or "")
+
+    async def optional(self, question: Question, token: str) -> list[JsonDict] | None:
+        """The objects; None where the user may not list them."""
+        try:
+            return (await self.items(question, token))[0]
+        except Refused as error:
+            if error.status == 403:
+                return None
+            raise
+
+    async def changes(self, question: Question, token: str, version: str) -> AsyncIterator[tuple[str, JsonDict]]:
+        """What changes from a version on, until the API server ends the watch.
+
+        Yields what happened (ADDED, MODIFIED, DELETED, BOOKMARK), and the object.
+        """
+        query = question.query(watch_from=version, seconds=WATCH_SECONDS)
+        async with self._asked(question.path, query, token, _WATCH) as answer:
+            async for line in _lines(answer):
+                one = _object(line)
+                if one.get("type") == "ERROR":
+                    code = (one.get("object") or {}).get("code")
+                    if code == 410:
+                        raise Gone
+                    raise Refused(502, f"the API server has ended a watch with {code}")
+                yield str(one.get("type")), one.get("object") or {}
+
+    @asynccontextmanager
+    async def _asked(
+        self, path: str, query: str, token: str, timeout: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        url = URL(f"{self._server}{path}?{query}" if query else f"{self._server}{path}", encoded=True)
+        try:
+            # A redirect would take the token elsewhere.
+            async with self._session.request(
+                asking.METHOD, url, headers=asking.passed_on(token), timeout=timeout, allow_redirects=False
+            ) as answer:
+                if answer.status != 200:
+                    await _refuse(answer, token)
+                yield answer
+        except (aiohttp.ClientError, TimeoutError) as error:
+            # The words of such an error may have headers in them.
+            raise Refused(502, f"the API server does not answer ({type(error).__name__})") from None
+
+
+async def _refuse(answer: aiohttp.ClientResponse, token: str) -> None:
+    """Hand on why the API server refuses a user; what else it says is its own affair."""
+    status = answer.status
+    if status == 410:
+        raise Gone
+    if status == 401:
+        raise Refused(401, "the API server does not know this token: it may have expired")
+    if status in (403, 404, 429):
+        try:
+            said = str((await _whole(answer)).get("message") or "")
+        except Refused:
+            said = ""
+        said = said.replace(token, "…")[:500] or {403: "forbidden", 404: "not found", 429: "too many requests"}[status]
+        raise Refused(status, said)
+    raise Refused(502, f"the API server answers with {status}")
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> JsonDict:
+    parts, length = [], 0
+    async for part in answer.content.iter_any():
+        length += len(part)
+        if length > MOST_BYTES:
+            raise Refused(502, f"the API server's answer is longer than {MOST_BYTES} bytes")
+        parts.append(part)
+    return _object(b"".join(parts))
+
+
+async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    rest = bytearray()
+    async for part in answer.content.iter_any():
+        rest += part
+        *whole, left = rest.split(b"\n")
+        for line in whole:
+            if line:
+                yield bytes(line)
+        rest = bytearray(left)
+        if len(rest) > MOST_BYTES:
+            raise Refused(502, f"the API server's line is longer than {MOST_BYTES} bytes")
+
+
+def _object(text: bytes) -> JsonDict:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        raise Refused(502, "the API server's answer is no JSON") from None
+    if not isinstance(found, dict):
+        raise Refused(502, "the API server's answer is no object")
+    return found
+
+
+@asynccontextmanager
+async def connected(server: str, ca_file: str = "") -> AsyncIterator[Cluster]:
+    """The API server at a URL. ``ca_file``: its authorities; empty: those of the system."""
+    if not server.startswith("https://"):
+        raise ValueError(f"the API server {server!r}: it must be https://HOST:PORT, because tokens go there")
+    context = await asyncio.to_thread(ssl.create_default_context, cafile=ca_file or None)
+    connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=30)
+    # Nothing but the user adds to a request, or sees it: no cookies, no proxy, no .netrc.
+    async with aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=True
+    ) as session:
+        yield Cluster(server, session)

@@ -1,0 +1,74 @@
+"""Rules of the console: in whose name it asks the API server, and for what
+(docs/operate/console.md).
+"""
+
+from __future__ import annotations
+
+from tests.campaigns.mutations.mutation import Edit, mutation
+
+_ASKING = "tests/tiers/unit/console/test_asking.py"
+_SERVER = "tests/tiers/unit/console/test_server.py"
+
+
+def c(module: str, old: str, new: str) -> Edit:
+    return Edit(f"operator/hudi_console/{module}.py", old, new)
+
+
+CONSOLE = (
+    mutation(
+        "a-path-is-made-of-any-name",
+        "security",
+        "a browser chooses the path that is asked for at the API server",
+        c("asking", '    if not _NAME.fullmatch(given) or ".." in given', "    if not given"),
+        f"{_ASKING}::test_no_path_is_made_of_a_hostile_name",
+        f"{_SERVER}::test_a_hostile_path",
+    ),
+    mutation(
+        "a-namespace-may-be-a-path",
+        "security",
+        "a browser chooses the path that is asked for at the API server",
+        c("asking", "    if not _LABEL.fullmatch(given):", "    if not _LABEL.match(given):"),
+        f"{_ASKING}::test_no_path_is_made_of_a_hostile_name",
+    ),
+    mutation(
+        "other-sites-may-ask",
+        "security",
+        "a page of somebody else makes the console read with the token that a proxy adds",
+        c("asking", "    if site not in OWN_SITES:", "    if not site:"),
+        f"{_ASKING}::test_pages_of_other_sites_are_not_served",
+        f"{_SERVER}::test_a_page_of_another_site_gets_nothing",
+    ),
+    mutation(
+        "a-redirect-takes-the-token-along",
+        "security",
+        "whoever answers in the API server's place sends the token on",
+        c("cluster", "allow_redirects=False", "allow_redirects=True"),
+        f"{_SERVER}::test_an_api_server_that_fails_is_no_fault_of_the_user",
+    ),
+    mutation(
+        "a-failure-is-logged-with-its-words",
+        "security",
+        "the log has the token of a user",
+        c(
+            "server",
+            'LOG.error("%s: %s\\n%s", name, type(error).__name__, places)',
+            'LOG.error("%s: %r\\n%s", name, error, places)',
+        ),
+        f"{_SERVER}::test_no_token_is_logged",
+    ),
+    mutation(
+        "two-tokens-are-one",
+        "security",
+        "a user's own header goes before the one of the proxy that has signed them in",
+        c("asking", 'if len(given) > 1 or scheme.lower() != "bearer"', 'if scheme.lower() != "bearer"'),
+        f"{_ASKING}::test_what_is_no_token_is_refused_without_repeating_it",
+        f"{_SERVER}::test_without_one_token_nothing_is_asked",
+    ),
+    mutation(
+        "a-watch-lasts-for-ever",
+        "security",
+        "who has lost a right looks on for as long as the page is open",
+        c("cluster", "WATCH_SECONDS = 240\n", "WATCH_SECONDS = 86_400\n"),
+        f"{_SERVER}::test_a_watch_is_asked_for_again_before_long",
+    ),
+)
