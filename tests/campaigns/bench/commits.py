@@ -125,6 +125,7 @@ class Bench:
         table = f"commits-{name}-{self._number}"
         first, last = (self.world.folder / f"{table}-gate-{n}" for n in range(2))
         batches = self._batches((first, last), warm_up, commits)
+        # local files: Spark's event log, which is read after the run; the table is on S3
         logged = {} if log is None else EVENT_LOG | {"spark.eventLog.dir": f"file://{log}"}
         start = self._ours if name == "ours" else self._stock
         made = start(table, endpoint or self.world.start_s3(), batches, logged)
