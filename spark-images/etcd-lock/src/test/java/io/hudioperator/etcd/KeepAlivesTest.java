@@ -170,7 +170,6 @@ class KeepAlivesTest {
             all.get(i).keepAlive(leases.get(i));
         }
         relay.end(true);
-        long begin = System.nanoTime();
         int before = relay.streams();
         AtomicBoolean over = new AtomicBoolean();
         AtomicInteger tries = new AtomicInteger();
@@ -189,15 +188,13 @@ class KeepAlivesTest {
                     },
                     threads));
         }
-        Pause.millis(4000);
+        Pause.millis(2000);
         over.set(true);
         for (CompletableFuture<Void> loop : loops) {
             loop.get();
         }
         int opened = relay.streams() - before;
-        long seconds = Duration.ofNanos(System.nanoTime() - begin).toSeconds();
-        String seen = opened + " streams for " + tries + " tries in " + seconds + " s";
-        assertTrue(opened >= 3 && opened <= 10 + 4 * seconds, seen);
+        assertTrue(opened >= 3 && opened <= 20, opened + " streams for " + tries + " tries in 2 s");
         relay.end(false);
         for (int i = 0; i < MANY; i++) {
             GrpcEtcdClient client = all.get(i);
