@@ -687,6 +687,12 @@ TRANSACTIONS = (
             "                waiting.values().forEach(each -> each.answer.complete(response.getTTL()));\n",
         ),
         t("KeepAlivesTest.anAnswerIsOneForTheLeaseThatItNames"),
+    ),
+    mutation(
+        "one-deadline-for-all-tables",
+        "availability",
+        "a session that etcd does not answer goes on as long as another one of its process is answered",
+        j("Silence", "    private volatile long lastAckSend;", "    private static volatile long lastAckSend;"),
         t("SharedConnectionTest.whoHasNoAnswerEndsAtItsDeadlineAndNobodyElse"),
     ),
     mutation(

@@ -116,7 +116,7 @@ class SharedConnectionTest {
     /** Of its own requests each has its time, whatever is answered to others. */
     @Test
     void whoHasNoAnswerEndsAtItsDeadlineAndNobodyElse() {
-        Map<String, String> brief = Map.of("rpcTimeoutSeconds", "1", "leaseSeconds", "9", "silenceSeconds", "7");
+        Map<String, String> brief = Map.of("rpcTimeoutSeconds", "2", "leaseSeconds", "9", "silenceSeconds", "7");
         Session silent = session(brief);
         Session heard = session(brief);
         long lost = lease(0);
