@@ -129,6 +129,17 @@ def test_what_completed_since_and_was_archived_is_not_known() -> None:
     assert why.startswith(f"commit {t(2)} completed after {t(3)} and was archived")
 
 
+def test_an_archive_is_looked_at_even_if_nothing_in_the_active_timeline_is_later() -> None:
+    long = (tl.Instant(t(2), "commit", tl.State.COMPLETED, t(6)),)
+    fake = Fake([done(3, 4), done(7, 8, "clean")], archived=long)
+    fake.serve(fake.holds(), asked(t(3)))
+    assert answer(fake)[0] == "Failed"
+    earlier = (tl.Instant(t(1), "commit", tl.State.COMPLETED, t(2)),)
+    fake = Fake([done(3, 4), done(7, 8, "clean")], archived=earlier)
+    fake.serve(fake.holds(), asked(t(3)))
+    assert answer(fake) == ("Completed", t(3), "")
+
+
 @pytest.mark.parametrize(
     ("instant", "why"),
     [(t(2), "is the completion time of commit"), (t(9), "has no commit that was requested at")],
