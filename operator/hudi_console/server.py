@@ -56,7 +56,7 @@ has gone is noticed.
 """
 LONGEST = 3600.0
 """Seconds of a stream; the page then asks again."""
-MOST_STREAMS = 100
+MOST_STREAMS = 40
 _METHODS = {"GET": "GET", "HEAD": "HEAD"}
 Document = AsyncGenerator[JsonDict]
 

@@ -223,6 +223,7 @@ export class Timeline {
       this.#from = this.#to - length;
     }
     const narrow = this.#width < NARROW;
+    const grounds = []; // below the lines of the axis, and these below the bars
     const lines = [];
     const drawn = [];
     let y = AXIS;
@@ -230,8 +231,8 @@ export class Timeline {
       const title = narrow ? 16 : 0;
       const strip = lane.of === 'writer' ? STRIP : 0;
       const high = title + 8 + lane.high * LEVEL + strip;
-      drawn.push(s('g', { class: l % 2 ? 'lane odd' : 'lane' },
-        s('rect', { class: 'ground', x: 0, y, width: this.#width, height: high }),
+      grounds.push(s('rect', { class: l % 2 ? 'ground odd' : 'ground', x: 0, y, width: this.#width, height: high }));
+      drawn.push(s('g', { class: 'lane' },
         this.#label(lane, narrow, y, high),
         lane.bars.map((bar, b) => this.#bar(bar, `${l}.${b}`, y + title + 4, lane.high))));
       y += high;
@@ -242,12 +243,12 @@ export class Timeline {
     }
     const present = this.#x(now());
     const line = present <= this.#right + 1 ? s('line', { class: 'now', x1: present, x2: present, y1: AXIS - 6, y2: y }) : null;
-    const clip = s('clipPath', { id: 'inside' }, s('rect', { x: this.#left, y: 0, width: this.#right - this.#left, height: y }));
+    const clip = s('clipPath', { id: 'inside' }, s('rect', { x: this.#left - 8, y: 0, width: this.#right - this.#left + 16, height: y }));
     this.svg.setAttribute('viewBox', `0 0 ${this.#width} ${y + 2}`);
     this.svg.setAttribute('width', this.#width);
     this.svg.setAttribute('height', y + 2);
     this.svg.setAttribute('aria-label', `Timeline from ${utc(this.#from)} to ${utc(this.#to)} UTC, ${this.#lanes.length} lanes`);
-    this.svg.replaceChildren(...[s('defs', {}, clip, hatch()), ...drawn, ...lines, line].filter(Boolean));
+    this.svg.replaceChildren(...[s('defs', {}, clip, hatch()), ...grounds, ...lines, ...drawn, line].filter(Boolean));
   }
 
   #label(lane, narrow, y, high) {

@@ -72,7 +72,7 @@ def test_each_user_sees_what_rbac_gives_them(light_cluster: Cluster, namespace: 
         )
         found = json.loads(stream.readline())
         assert [one["name"] for one in found["queue"]] == ["live"]
-        assert "for admission as number 1: x" in found["table"]["why"]
+        assert "for admission as number 1: x" in found["writers"][0]["why"]
     with page.open(f"/api/v1/tables?watch=true&namespace={other}", own) as stream:
         assert names(json.loads(stream.readline())) == {(other, "orders")}
         light_cluster.apply(table(other, "later", path="s3a://lake/later"))

@@ -198,12 +198,13 @@ ALIGNED = """(() => {
   const lanes = [...svg.querySelectorAll('.ground')].map((one) => one.getBBox());
   const bars = [...svg.querySelectorAll('.bar-of')].map((one) => ({
     box: one.querySelector('rect, path').getBBox(),
-    lane: one.closest('.lane').querySelector('.ground').getBBox(),
+    lane: lanes[+one.dataset.n.split('.')[0]],
   }));
   return {
     ticks: ticks.length,
     timesAtTicks: times.every((one, n) => one.at === ticks[n]),
     timesApart: times.every((one, n) => n === 0 || times[n - 1].box.x + times[n - 1].box.width < one.box.x),
+    names: [...document.querySelectorAll('tbody td:first-child a')].every((one) => one.getClientRects().length === 1),
     lanesTouch: lanes.every((one, n) => n === 0 || Math.abs(lanes[n - 1].y + lanes[n - 1].height - one.y) < 0.01),
     barsInside: bars.every(({ box, lane }) => box.y >= lane.y && box.y + box.height <= lane.y + lane.height + 1),
     bars: bars.length,
@@ -279,7 +280,9 @@ async def table_page(page: Page, cluster: Cluster, space: str) -> None:
         seen = await page.value(ALIGNED)
         assert seen["ticks"] >= 2, seen
         assert seen["bars"] > 15, seen
-        assert all(seen[what] for what in ("timesAtTicks", "timesApart", "lanesTouch", "barsInside", "wide")), seen
+        assert all(
+            seen[what] for what in ("timesAtTicks", "timesApart", "lanesTouch", "barsInside", "wide", "names")
+        ), seen
         await page.picture(PICTURES / f"table-{width}{'-dark' if dark else ''}.png")
     await page.size(1440, 900)
     label = "document.querySelector('svg.timeline').getAttribute('aria-label')"
