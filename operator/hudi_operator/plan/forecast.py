@@ -62,6 +62,7 @@ FIELD_OF = {
 }
 """Fields of a HudiTable behind parameters of its gate; those of `lock` have their own names."""
 _CLUSTER = "-"
+_OPTION = "OptionNotAllowed"
 _UNKNOWN_STORE = "the store of the operator's broker"
 
 
@@ -202,7 +203,7 @@ def _without_table(obj: JsonDict, table: str) -> Fate:
     if found := schedules.problem(spec) or kafka_problem(spec.kafka):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
     refused = writer_problem(spec)
-    return Fate(decision, Decision(Kind.STALLED, "OptionNotAllowed", refused) if refused else None)
+    return Fate(decision, Decision(Kind.STALLED, _OPTION, refused) if refused else None)
 
 
 def _unidentified(obj: JsonDict, table: str, why: str) -> Fate:
