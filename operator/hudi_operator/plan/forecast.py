@@ -62,7 +62,6 @@ FIELD_OF = {
 }
 """Fields of a HudiTable behind parameters of its gate; those of `lock` have their own names."""
 _CLUSTER = "-"
-_OPTION = "OptionNotAllowed"
 _UNKNOWN_STORE = "the store of the operator's broker"
 
 
@@ -203,7 +202,11 @@ def _without_table(obj: JsonDict, table: str) -> Fate:
     if found := schedules.problem(spec) or kafka_problem(spec.kafka):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
     refused = writer_problem(spec)
-    return Fate(decision, Decision(Kind.STALLED, _OPTION, refused) if refused else None)
+    return Fate(decision, _stall("OptionNotAllowed", refused) if refused else None)
+
+
+def _stall(reason: str, message: str) -> Decision:
+    return Decision(Kind.STALLED, reason, message)
 
 
 def _unidentified(obj: JsonDict, table: str, why: str) -> Fate:
