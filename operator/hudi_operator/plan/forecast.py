@@ -202,7 +202,11 @@ def _without_table(obj: JsonDict, table: str) -> Fate:
     if found := schedules.problem(spec) or kafka_problem(spec.kafka):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
     refused = writer_problem(spec)
-    return Fate(decision, Decision(Kind.STALLED, "OptionNotAllowed", refused) if refused else None)
+    return Fate(decision, _stall("OptionNotAllowed", refused) if refused else None)
+
+
+def _stall(reason: str, message: str) -> Decision:
+    return Decision(Kind.STALLED, reason, message)
 
 
 def _unidentified(obj: JsonDict, table: str, why: str) -> Fate:
