@@ -554,6 +554,10 @@ class WriterSpec:
     pod_history: PodHistory = record(PodHistory)
     restart_nonce: str = text(at_most=64, matches=NONCE)
     suspend: bool = flag(False)
+    from_defaults: tuple[str, ...] = ()
+    """Fields that the defaults of its namespace have set."""
+    defaults_problem: str = ""
+    """Why these cannot be used, and no attempt starts; empty: there is no such reason."""
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> WriterSpec:

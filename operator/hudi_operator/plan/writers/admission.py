@@ -281,6 +281,10 @@ def _first_tick_is_to_come(c: _Candidate) -> Decision | None:
     )
 
 
+def _defaults_are_wrong(c: _Candidate) -> Decision | None:
+    return _stalled(launch.INVALID_DEFAULTS, c.spec.defaults_problem)
+
+
 def _option_is_not_allowed(c: _Candidate) -> Decision | None:
     return _stalled("OptionNotAllowed", options.writer_problem(c.spec, c.view.config.option_patterns))
 
@@ -333,6 +337,7 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _run_is_over,
     _is_suspended,
     _first_tick_is_to_come,
+    _defaults_are_wrong,
     _option_is_not_allowed,
     _event_log_is_not_allowed,
     _source_is_not_allowed,

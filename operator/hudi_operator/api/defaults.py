@@ -1,0 +1,136 @@
+"""Defaults of a namespace for its HudiWriters, as they stand in its ConfigMap.
+
+:mod:`hudi_contract.defaults` says which fields may be there; what their values may be is said by
+the spec of a HudiWriter and by the rules for options. Nothing of a text that breaks one of these
+rules is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+import yaml
+
+from hudi_contract import defaults as contract
+from hudi_operator.api import options
+from hudi_operator.api.fields import SpecError
+from hudi_operator.api.spec import WriterSpec
+
+JsonDict = dict[str, Any]
+WHERE = f"ConfigMap {contract.CONFIG_MAP}, {contract.KEY}"
+"""How messages begin."""
+MESSAGE_LIMIT = 500
+_MOST_NESTED = 32
+_TOO_DEEP = "objects and lists are nested too deeply"
+_TAG = "tag:yaml.org,2002:"
+_READ_AS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null"))
+"""What JSON has, too. Anything else of YAML, a date or `.inf`, is the text that it is written as."""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Those of one namespace. ``fields``: a part of a HudiWriter's spec; empty: there are none.
+
+    ``problem``: why they cannot be used: ConfigMap, field, value and rule. No attempt starts then.
+    """
+
+    fields: JsonDict = field(default_factory=dict)
+    problem: str = ""
+
+
+def read(config_map: Mapping[str, Any] | None) -> Defaults:
+    """The defaults in a ConfigMap; None: the namespace has none."""
+    if config_map is None:
+        return Defaults()
+    data = config_map.get("data") or {}
+    text = data.get(contract.KEY)
+    if not isinstance(text, str):
+        found = ", ".join(sorted(map(str, data)))[:MESSAGE_LIMIT] or "none"
+        return Defaults(problem=f"ConfigMap {contract.CONFIG_MAP}: needs the key {contract.KEY}, has {found}")
+    return _of_text(text)
+
+
+@lru_cache(maxsize=256)
+def _of_text(text: str) -> Defaults:
+    """A text is read once, not at each look at each table of its namespace."""
+    try:
+        fields = _loaded(text)
+        _check(fields)
+    except RecursionError:
+        return Defaults(problem=f"{WHERE}: {_TOO_DEEP}")
+    except (ValueError, yaml.YAMLError) as error:  # SpecError is one, and so is a number with too many digits
+        return Defaults(problem=f"{WHERE}: {_told(error)}")
+    return Defaults(fields)
+
+
+def _told(error: Exception) -> str:
+    """One line, with the line of a text that is no YAML."""
+    mark, said = getattr(error, "problem_mark", None), str(getattr(error, "problem", "") or error)
+    where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+    return (where + " ".join(said.split()))[:MESSAGE_LIMIT]
+
+
+def _check(fields: JsonDict) -> None:
+    """Raise SpecError for a field that may not be there, or a value that it may not have."""
+    if found := contract.problem(fields):
+        raise SpecError(found)
+    spec = {"tableRef": {"name": "any"}, **{name: value for name, value in fields.items() if value is not None}}
+    try:
+        writer = WriterSpec.from_object({"metadata": {}, "spec": spec})
+    except SpecError as error:
+        raise SpecError(str(error).removeprefix("spec.")) from None
+    if found := options.spark_problem(writer.spark_conf, field="sparkConf"):
+        raise SpecError(found)
+
+
+# ---- the text
+
+
+def _loaded(text: str) -> JsonDict:
+    """The object that a text says, as JSON has it. Raises SpecError and yaml.YAMLError.
+
+    Whoever writes the text does not hold up the operator: it is short, flat, and without anchors,
+    with which a short text stands for one of any length.
+    """
+    if len(text) > contract.MOST_CHARACTERS:
+        raise SpecError(f"has {len(text)} characters, must have at most {contract.MOST_CHARACTERS}")
+    if max(accumulate((c in "[{") - (c in "]}") for c in text), default=0) > _MOST_NESTED:
+        raise SpecError(_TOO_DEEP)
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if getattr(event, "anchor", None) or getattr(event, "tag", None):
+            line = event.start_mark.line + 1
+            raise SpecError(f"line {line}: anchors, aliases and tags of YAML are not read: write the value out")
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        found = None if node is None else _value(loader, node, _MOST_NESTED)
+    finally:
+        loader.dispose()
+    if found is not None and not isinstance(found, dict):
+        raise SpecError(f"expected an object, found {found!r:.80}")
+    return found or {}
+
+
+def _value(loader: yaml.SafeLoader, node: yaml.Node, left: int) -> Any:
+    """``left``: levels that may be below this one."""
+    if left == 0:
+        raise SpecError(_TOO_DEEP)
+    if isinstance(node, yaml.MappingNode):
+        made: JsonDict = {}
+        for key, value in node.value:
+            name, line = _value(loader, key, left - 1), key.start_mark.line + 1
+            if not isinstance(name, str):
+                raise SpecError(f"line {line}: {key.value!r:.80} is no name of a field: put it in quotes")
+            if name in made:
+                raise SpecError(f"line {line}: {name} stands there twice")
+            made[name] = _value(loader, value, left - 1)
+        return made
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(loader, item, left - 1) for item in node.value]
+    found = loader.construct_object(node) if node.tag in _READ_AS else node.value
+    return node.value if isinstance(found, float) and not math.isfinite(found) else found
