@@ -6,6 +6,6 @@ kubectl's. It needs Python 3.9 and nothing else. `cluster` runs kubectl, `object
 `commands` are what users ask, `verbs` what they change (each by one patch, `changing`, whose
 carrying out `waiting` follows), `planning` what they are about to apply, `auditing` a Job that they
 start. `importing` and the folder `streamer` translate jobs, and ask no cluster. Of this repository
-it uses `hudi_contract` alone, the names of secrets and the rules for options: it reads the API, and
-knows nothing of the operator's code.
+it uses `hudi_contract` alone, the names of secrets, the rules for options and the defaults of
+namespaces: it reads the API, and knows nothing of the operator's code.
 """

@@ -9,9 +9,10 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hudi_contract import allowed_options as allowed
+from hudi_contract import defaults
 from hudi_contract.options import OF_THE_TABLE, OWNED, Rule, rule_for, spellings
 from hudi_contract.secret_names import REDACTED, is_secret
 from hudi_kubectl.objects import FAILED, SUCCEEDED, JsonDict, Table, Thing, Writer
@@ -42,6 +43,8 @@ _BESIDE = ("lock.suspectSeconds", "lock.maxHoldSeconds")
 _AT_ONCE = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds", "suspend", "podHistory", "stop")
 """Fields of a HudiWriter that apply to the attempt that runs."""
 _VALUE_LIMIT = 80
+DEFAULTS = f"ConfigMap {defaults.CONFIG_MAP}, {defaults.KEY}"
+"""How the operator's messages about the defaults of a namespace begin."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,24 @@ def _of(thing: Thing, verdict: str, *facts: str) -> Outlook:
 
 
 @dataclass(frozen=True)
+class Defaults:
+    """Those of a namespace for its writers, as they would be. ``given``: a part of a writer's spec.
+
+    ``problem``: why they cannot be used, and no attempt starts. ``refused``: by writer, what the
+    API server says of it with them under its own fields.
+    """
+
+    given: JsonDict = field(default_factory=dict)
+    problem: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def told(self, writer: Writer) -> str:
+        """Why no attempt of a writer starts with them; empty: one does."""
+        one = self.refused.get(writer.name)
+        return self.problem or (f"{DEFAULTS}: together with this HudiWriter: {one}" if one else "")
+
+
+@dataclass(frozen=True)
 class Namespace:
     """Tables and writers of one namespace, by name: as they are, and as they would be."""
 
@@ -82,6 +103,7 @@ class Namespace:
     writers_before: Mapping[str, Writer]
     tables: Mapping[str, Table]
     writers: Mapping[str, Writer]
+    defaults: Defaults = field(default_factory=lambda: Defaults())
 
 
 # ---------------------------------------------------------------- tables
@@ -245,8 +267,21 @@ def of_writers(space: Namespace, names: Sequence[str]) -> list[Outlook]:
             running.add(writer.name)
         if writer.name in due:
             started = f"as attempt {int(writer.status.get('attempt') or 0) + 1}"
-            found[writer.name] = _of(writer, WAITS if blocked else STARTS, blocked or started)
+            found[writer.name] = _of(writer, WAITS if blocked else STARTS, blocked or started, *_with(space, writer))
     return [outlook for name in names if (outlook := found[name]) is not None]
+
+
+def _with(space: Namespace, writer: Writer) -> Iterator[str]:
+    """What it has of the defaults of its namespace."""
+    fields = defaults.under(writer.spec, space.defaults.given).fields
+    mine = [one for one in fields if instances(writer) or not one.startswith("spec.executors.")]
+    if mine:
+        yield f"with the defaults of the namespace (ConfigMap {defaults.CONFIG_MAP}): {', '.join(mine)}"
+
+
+def instances(writer: Writer) -> int:
+    """How many executors it asks for."""
+    return int((writer.spec.get("executors") or {}).get("instances") or 0)
 
 
 def _order(writer: Writer) -> tuple[int, str, str, str]:
@@ -274,8 +309,9 @@ def _own_state(space: Namespace, writer: Writer) -> Outlook | None:
         return _of(writer, RESTS, f"spec.suspend of HudiTable {table.name} is true")
     if writer.spec.get("schedule") and not _restarts(writer) and not _goes_on(before):
         return _of(writer, RESTS, f"its first run begins with the schedule, {_next(before, writer)}")
-    wrong = [*_options_of_writer(writer)]
-    if table is not None and writer.spec.get("partitions") and not table.spec.get("partitionFields"):
+    told = space.defaults.told(writer)
+    wrong = [told] if told else [*_options_of_writer(writer)]
+    if not told and table is not None and writer.spec.get("partitions") and not table.spec.get("partitionFields"):
         given = list(writer.spec["partitions"])[:5]
         wrong.append(f"spec.partitions = {given}: HudiTable {table.name} has no partitionFields")
     if wrong:
@@ -318,6 +354,9 @@ def _of_running(space: Namespace, before: Writer, after: Writer) -> Outlook:
     if later:
         listed = ", ".join(f"spec.{field}" for field in later)
         facts.append(f"{listed}: from the next attempt on; attempt {number} goes on as it began")
+    told = space.defaults.told(after)
+    if told:
+        facts.append(f"no other attempt follows attempt {number}: {told}")
     if "restartNonce" in fields and _restarts(after):
         facts.append(f"spec.restartNonce: another run when attempt {number} has ended")
     if table is not None and now is not None:
@@ -425,3 +464,28 @@ def meet(one: str, another: str) -> bool:
                 seen.add(step)
                 left.append(step)
     return False
+
+
+# ---------------------------------------------------------------- defaults of a namespace
+def defaults_problem(given: object) -> str:
+    """Why these cannot be defaults, as far as it shows without a writer; empty: they can.
+
+    Options are judged as those of a writer; the values of other fields are the API server's.
+    """
+    found = defaults.problem(given)
+    settings = given.get("sparkConf") if isinstance(given, dict) else None
+    if not found and settings:
+        found = "; ".join(_options(settings, allowed.OWNED_SPARK, allowed.ALLOWED_SPARK, "sparkConf"))
+    return f"{DEFAULTS}: {found}" if found else ""
+
+
+def of_defaults(raw: JsonDict, before: JsonDict | None, space: Namespace) -> Outlook:
+    """What would happen to the ConfigMap itself, and to whom it matters."""
+    thing = Thing({**raw, "kind": "ConfigMap"})
+    if space.defaults.problem:
+        return _of(thing, STALLS, space.defaults.problem, "no attempt of a HudiWriter of the namespace starts")
+    same = before is not None and (before.get("data") or {}).get(defaults.KEY) == (raw.get("data") or {}).get(defaults.KEY)
+    names = sorted(space.writers)
+    more = [f"and {len(names) - 5} more"] if len(names) > 5 else []
+    fact = f"from their next attempt on, for the HudiWriters {', '.join([*names[:5], *more]) or 'of the namespace'}"
+    return _of(thing, SAME if same else NEW if before is None else CHANGES, *([] if same else [fact]))

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 
 from hudi_kubectl import outlook, planning
 from hudi_kubectl.cluster import Failed
-from hudi_kubectl.objects import TABLE, WRITER, Table, Writer
+from hudi_kubectl.objects import INVALID_DEFAULTS, TABLE, WRITER, Table, Writer
 from hudi_kubectl.outlook import Namespace, Outlook
 from hudi_kubectl.screen import Screen
+from hudi_contract import defaults as contract
 from hudi_operator.api import options, partitions
+from hudi_operator.api.defaults import read
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from tests.support import crds
+from hudi_operator.plan.core import launch
+from tests.support import crds, quick_yaml
+from tests.support.hostile.grammar import Generator
 from tests.tiers.unit.kubectl.played import Played
 
 JsonDict = dict[str, Any]
@@ -338,14 +342,26 @@ class Asked(Played):
     def __init__(self, *objects: JsonDict, file: list[JsonDict], refusals: dict[str, str] | None = None) -> None:
         super().__init__(*objects)
         self.file, self.refusals = file, refusals or {}
+        self.asked: list[JsonDict] = []
 
     def written_in(self, file: str, stdin: str = "") -> list[JsonDict]:
+        if file == "-":
+            return [self._read(stdin)]
         if file != "objects.yaml":
             raise Failed("error: the path does not exist")
         return self.file
 
+    
+    def _read(stdin: str) -> JsonDict:
+        try:
+            found: JsonDict = quick_yaml.load(stdin)
+        except Exception as error:
+            raise Failed(f"error: error parsing STDIN: {error}") from None
+        return found
+
     def applied(self, what: JsonDict) -> JsonDict:
         name = what["metadata"]["name"]
+        self.asked.append(what)
         if name in self.refusals:
             raise Failed(self.refusals[name])
         there = self.there.get((TABLE if what["kind"] == "HudiTable" else WRITER, name), {})
@@ -391,3 +407,123 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         planning.plan(Asked(file=[]), Screen(), ["nothing.yaml"])
     with pytest.raises(Failed, match=r"^-f objects.yaml: there is no object in it$"):
         planning.plan(Asked(file=[]), Screen(), ["objects.yaml"])
+
+
+# ---- defaults of a namespace
+POOL = "driver: {nodeSelector: {pool: hudi}}\nexecutors: {nodeSelector: {pool: spot}}\n"
+TAKEN = "with the defaults of the namespace (ConfigMap hudi-operator-defaults): spec.driver.nodeSelector['pool']"
+WHERE = "ConfigMap hudi-operator-defaults, defaults.yaml: "
+
+
+def config_map(text: str, key: str = "defaults.yaml") -> JsonDict:
+    meta = {"name": "hudi-operator-defaults", "namespace": "team"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {key: text}}
+
+
+def planned(asked: Asked, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[JsonDict], list[str]]:
+    """Exit code, objects, and what was not looked at."""
+    code = planning.plan(asked, Screen(as_json=True), ["objects.yaml"])
+    told = json.loads(capsys.readouterr().out)
+    return code, told["objects"], told["notLookedAt"]
+
+
+def test_a_writer_starts_with_the_defaults_of_its_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that count for it, and the API server is asked whether it takes it like that."""
+    asked = Asked(table(), config_map(POOL), file=[writer()])
+    code, (one,), unread = planned(asked, capsys)
+    assert (code, one["verdict"], one["facts"]) == (0, outlook.STARTS, ["as attempt 1", TAKEN])
+    assert unread == list(outlook.UNKNOWN)
+    assert asked.asked[-1]["spec"]["driver"] == {"nodeSelector": {"pool": "hudi"}}
+    _, (one,), _ = planned(Asked(table(), config_map(POOL), file=[writer(executors={"instances": 2})]), capsys)
+    assert one["facts"][1] == f"{TAKEN}, spec.executors.nodeSelector['pool']"
+    own = writer(driver={"nodeSelector": {"pool": "own"}})
+    _, (one,), _ = planned(Asked(table(), config_map(POOL), file=[own]), capsys)
+    assert one["facts"] == ["as attempt 1"]
+
+
+BAD_DEFAULTS = [
+    (config_map("image: x:1"), f"{WHERE}image = 'x:1': cannot be a default of a namespace; driver, executors, "),
+    (config_map("sparkConf: {spark.master: local}"), f"{WHERE}sparkConf['spark.master'] = 'local': owned by the operator"),
+    (config_map("- a"), f"{WHERE}defaults.yaml: expected an object, found a list"),
+    (config_map("a: b: c"), f"{WHERE}error: error parsing STDIN"),
+    (config_map("", key="x"), "ConfigMap hudi-operator-defaults: needs the key defaults.yaml, has x"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_DEFAULTS, ids=[message[:70] for _, message in BAD_DEFAULTS])
+def test_bad_defaults_stall_what_would_start(
+    bad: JsonDict, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, (one,), _ = planned(Asked(table(), bad, file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (1, outlook.STALLS)
+    (fact,) = one["facts"]
+    assert fact.startswith(message)
+    # Who rests does not care; who runs goes on, and is told what comes after.
+    code, (one,), _ = planned(Asked(table(), bad, file=[writer(suspend=True)]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.RESTS)
+    code, (one,), _ = planned(Asked(table(), writer(status=RUNS), bad, file=[writer(status=RUNS)]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.RUNS)
+    assert one["facts"][-1].startswith(f"no other attempt follows attempt 2: {message}")
+
+
+def test_what_the_operator_has_said_of_them_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its reader of YAML knows more: anchors, and names that stand there twice."""
+    condition = {"type": "Stalled", "status": "True", "reason": launch.INVALID_DEFAULTS, "message": f"{WHERE}line 2: twice"}
+    waits = writer("waits", status={"state": "Stalled", "conditions": [condition]})
+    code, (one,), _ = planned(Asked(table(), waits, config_map(POOL), file=[writer()]), capsys)
+    assert (code, one["verdict"], one["facts"]) == (1, outlook.STALLS, [f"{WHERE}line 2: twice"])
+    # Of a text that is to replace it nothing was said.
+    code, (changed, one), _ = planned(Asked(table(), waits, config_map("x"), file=[config_map(POOL), writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.STARTS)
+    assert (changed["verdict"], changed["kind"]) == (outlook.CHANGES, "ConfigMap")
+    assert changed["facts"] == ["from their next attempt on, for the HudiWriters load, waits"]
+
+
+def test_a_writer_that_does_not_bear_them_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    class Full(Asked):
+        def applied(self, what: JsonDict) -> JsonDict:
+            if what["kind"] == "HudiWriter" and what["spec"].get("driver"):
+                raise Failed("The HudiWriter is invalid:\n spec.driver.nodeSelector: Too many")
+            return super().applied(what)
+
+    code, (one,), _ = planned(Full(table(), config_map(POOL), file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (1, outlook.STALLS)
+    assert one["facts"] == [
+        f"{WHERE}together with this HudiWriter: The HudiWriter is invalid: spec.driver.nodeSelector: Too many"
+    ]
+
+
+def test_the_config_map_of_the_file_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    code, (one, two), _ = planned(Asked(table(), file=[config_map("image: x"), writer()]), capsys)
+    assert (code, one["verdict"], two["verdict"]) == (1, outlook.STALLS, outlook.STALLS)
+    assert one["facts"][0] == two["facts"][0]
+    code, (one, _), _ = planned(Asked(table(), file=[config_map(POOL), writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.NEW)
+    _, (one,), _ = planned(Asked(table(), config_map(POOL), file=[config_map(POOL)]), capsys)
+    assert (one["verdict"], one["facts"]) == (outlook.SAME, [])
+
+
+def test_who_may_not_read_them_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    class Forbidden(Asked):
+        def get(self, kind: str, name: str) -> JsonDict:
+            if kind == "configmaps":
+                raise Failed("Error from server (Forbidden): configmaps is forbidden")
+            return super().get(kind, name)
+
+    code, (one,), unread = planned(Forbidden(table(), config_map("image: x"), file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.STARTS)
+    assert unread[0] == "the defaults of namespace team: you may not read ConfigMap hudi-operator-defaults"
+
+
+def test_defaults_are_judged_as_the_operator_does() -> None:
+    """What is refused here is refused there, and in the same words where these are of the contract."""
+    told = 0
+    for seed in range(1000):
+        tree = Generator(seed).defaults()
+        said, found = outlook.defaults_problem(tree), read(config_map(json.dumps(tree))).problem
+        assert not said or found, (seed, said)
+        if contract.problem(tree):
+            assert said == found, seed
+            told += 1
+    assert told > 10
+    assert INVALID_DEFAULTS == launch.INVALID_DEFAULTS

@@ -327,6 +327,7 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
             assert (node.module or "").split(".")[0] in names
             assert node.module != "hudi_contract" or {one.name for one in node.names} <= {
                 "allowed_options",
+                "defaults",
                 "secret_names",
             }
             assert node.module != "datetime" or "UTC" not in {one.name for one in node.names}, "datetime.UTC is of 3.11"
@@ -341,3 +342,11 @@ def test_a_status_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
     assert told.splitlines()[0] == ("\x1b[31mFailed\x1b[0m: \\x1b]0;owned\\x07 \\x1b[2J\\x9b2J\\r\\x00 ü\tx")
     assert "\\x1b[8mhidden" in told
     assert told.count("\x1b[31mFailed\x1b[0m") == 2
+
+
+def test_who_waits_for_the_defaults_of_its_namespace_is_told_where_they_are() -> None:
+    told = "ConfigMap hudi-operator-defaults, defaults.yaml: image = 'x': cannot be a default of a namespace"
+    waits = writer("Stalled", condition("Stalled", "True", "InvalidDefaults", told), spec={"tableRef": {"name": "flights"}})
+    said = chain(why.of_writer(waits, world(table(), waits)))
+    assert f"Stalled=True, InvalidDefaults for 60s\n      → kubectl edit configmap hudi-operator-defaults -n team" in said
+    assert told in said
