@@ -68,7 +68,8 @@ def problem(given: object, allowed: Mapping[str, Any] = FIELDS, at: str = "") ->
     What a field's value may be is said by the spec of a HudiWriter.
     """
     if not isinstance(given, Mapping):
-        return f"{at or KEY}: expected an object, found {_shown(given)}"
+        where = f"{at}: " if at else ""
+        return f"{where}expected an object, found {_shown(given)}"
     for name, value in given.items():
         where = f"{at}.{name}" if at else str(name)
         if name not in allowed:

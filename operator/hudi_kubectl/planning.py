@@ -154,7 +154,7 @@ def _defaults(
 def _read(kubectl: Kubectl, text: str) -> JsonDict:
     """The object that a text says: kubectl reads YAML."""
     lines = text.split("\n")
-    while lines and lines[0].strip() in ("", "---"):
+    while lines and (lines[0].strip() in ("", "---") or lines[0].startswith("#")):
         lines.pop(0)
     head = "apiVersion: hudioperator.io/v1alpha1\nkind: HudiWriter\nmetadata: {name: defaults}\nspec:\n"
     (found,) = kubectl.written_in("-", head + "".join(f"  {line}\n" for line in lines))

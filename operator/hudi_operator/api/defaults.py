@@ -75,7 +75,7 @@ def _told(error: Exception) -> str:
     return (where + " ".join(said.split()))[:MESSAGE_LIMIT]
 
 
-def _check(fields: JsonDict) -> None:
+def _check(fields: Any) -> None:
     """Raise SpecError for a field that may not be there, or a value that it may not have."""
     if found := contract.problem(fields):
         raise SpecError(found)
@@ -91,8 +91,8 @@ def _check(fields: JsonDict) -> None:
 # ---- the text
 
 
-def _loaded(text: str) -> JsonDict:
-    """The object that a text says, as JSON has it. Raises SpecError and yaml.YAMLError.
+def _loaded(text: str) -> Any:
+    """What a text says, as JSON has it; an empty object where it says nothing. Raises SpecError and yaml.YAMLError.
 
     Whoever writes the text does not hold up the operator: it is short, flat, and without anchors,
     with which a short text stands for one of any length.
@@ -111,9 +111,7 @@ def _loaded(text: str) -> JsonDict:
         found = None if node is None else _value(loader, node, _MOST_NESTED)
     finally:
         loader.dispose()
-    if found is not None and not isinstance(found, dict):
-        raise SpecError(f"expected an object, found {found!r:.80}")
-    return found or {}
+    return {} if found is None else found
 
 
 def _value(loader: yaml.SafeLoader, node: yaml.Node, left: int) -> Any:

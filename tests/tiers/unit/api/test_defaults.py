@@ -237,7 +237,7 @@ REFUSED = [
     ("driver: {tolerations: {key: x}}", "driver.tolerations: expected a list, found {'key': 'x'}"),
     ("driver: [1]", "driver: expected an object, found a list"),
     ("sparkConf: x", "sparkConf: expected an object, found 'x'"),
-    ("[1, 2]", "expected an object, found [1, 2]"),
+    ("[1, 2]", "expected an object, found a list"),
     # What is no YAML, or more than JSON.
     ("a: b: c", "line 1, column 5: mapping values are not allowed here"),
     ("driver: {}\ndriver: {}", "line 2: driver stands there twice"),
@@ -375,3 +375,9 @@ def test_the_example_is_read() -> None:
     parsed = defaults.read(found)
     assert parsed.problem == ""
     assert set(parsed.fields) == set(contract.FIELDS)
+    (one,) = quick_yaml.load_all((ROOT / "examples" / "defaults" / "writer.yaml").read_text())
+    spec = writer_under({**one, "metadata": {**one["metadata"], "uid": "0123456789"}}, parsed)
+    assert spec.defaults_problem == ""
+    assert (spec.executors.node_selector, spec.executors.tolerations) == ({"pool": "disks"}, ())
+    assert spec.driver.node_selector == {"pool": "hudi"}
+    assert spec.executors.pod_template["metadata"]["labels"] == {"cost-center": "4711"}

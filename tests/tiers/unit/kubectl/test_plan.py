@@ -444,7 +444,7 @@ def test_a_writer_starts_with_the_defaults_of_its_namespace(capsys: pytest.Captu
 BAD_DEFAULTS = [
     (config_map("image: x:1"), f"{WHERE}image = 'x:1': cannot be a default of a namespace; driver, executors, "),
     (config_map("sparkConf: {spark.master: local}"), f"{WHERE}sparkConf['spark.master'] = 'local': owned by the operator"),
-    (config_map("- a"), f"{WHERE}defaults.yaml: expected an object, found a list"),
+    (config_map("- a"), f"{WHERE}expected an object, found a list"),
     (config_map("a: b: c"), f"{WHERE}error: error parsing STDIN"),
     (config_map("", key="x"), "ConfigMap hudi-operator-defaults: needs the key defaults.yaml, has x"),
 ]
