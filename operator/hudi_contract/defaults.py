@@ -73,7 +73,7 @@ def problem(given: object, allowed: Mapping[str, Any] = FIELDS, at: str = "") ->
     for name, value in given.items():
         where = f"{at}.{name}" if at else str(name)
         if name not in allowed:
-            shown = REDACTED if is_secret(str(name)) else _shown(value)
+            shown = _shown(value, str(name))
             of = f"of {at}, " if at else ""
             can = ", ".join(sorted(allowed))
             return f"{where} = {shown}: cannot be a default of a namespace; {of}{can} can"
@@ -90,11 +90,13 @@ def _map_problem(value: object, where: str) -> str:
     return "" if isinstance(value, Mapping) else f"{where}: expected an object, found {_shown(value)}"
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, name: str = "") -> str:
     """Only what is one value: variables of a container may hold a secret."""
     if isinstance(value, Mapping):
         return "an object"
-    return "a list" if isinstance(value, (list, tuple)) else repr(value)[:_SHOWN]
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return REDACTED if is_secret(name) else repr(value)[:_SHOWN]
 
 
 def under(spec: Mapping[str, Any], given: Mapping[str, Any]) -> Under:
@@ -123,7 +125,7 @@ def _without_those_of_the_template(given: Mapping[str, Any], own: object) -> Jso
         theirs = template.get(name)
         if theirs is None or left.get(name) is None:
             continue
-        if FIELDS["driver"][name] == BY_KEY and isinstance(theirs, Mapping):
+        if _POD[name] == BY_KEY and isinstance(theirs, Mapping):
             left[name] = {key: value for key, value in left[name].items() if key not in theirs}
         else:
             del left[name]

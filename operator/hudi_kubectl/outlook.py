@@ -6,10 +6,11 @@ a spec and a status say. What they do not say is in `UNKNOWN`.
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hudi_contract import allowed_options as allowed
 from hudi_contract import defaults
@@ -85,9 +86,9 @@ class Defaults:
     API server says of it with them under its own fields.
     """
 
-    given: JsonDict = field(default_factory=dict)
+    given: JsonDict = dataclasses.field(default_factory=dict)
     problem: str = ""
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def told(self, writer: Writer) -> str:
         """Why no attempt of a writer starts with them; empty: one does."""
@@ -103,7 +104,7 @@ class Namespace:
     writers_before: Mapping[str, Writer]
     tables: Mapping[str, Table]
     writers: Mapping[str, Writer]
-    defaults: Defaults = field(default_factory=lambda: Defaults())
+    defaults: Defaults = Defaults()
 
 
 # ---------------------------------------------------------------- tables
@@ -484,7 +485,9 @@ def of_defaults(raw: JsonDict, before: JsonDict | None, space: Namespace) -> Out
     thing = Thing({**raw, "kind": "ConfigMap"})
     if space.defaults.problem:
         return _of(thing, STALLS, space.defaults.problem, "no attempt of a HudiWriter of the namespace starts")
-    same = before is not None and (before.get("data") or {}).get(defaults.KEY) == (raw.get("data") or {}).get(defaults.KEY)
+    same = before is not None and (before.get("data") or {}).get(defaults.KEY) == (raw.get("data") or {}).get(
+        defaults.KEY
+    )
     names = sorted(space.writers)
     more = [f"and {len(names) - 5} more"] if len(names) > 5 else []
     fact = f"from their next attempt on, for the HudiWriters {', '.join([*names[:5], *more]) or 'of the namespace'}"

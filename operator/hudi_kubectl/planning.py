@@ -111,8 +111,9 @@ def _judged(kubectl: Kubectl, accepted: Sequence[Thing], unread: list[str]) -> l
 
 # ---------------------------------------------------------------- defaults of a namespace
 def _config_map(kubectl: Kubectl, namespace: str, unread: list[str]) -> JsonDict | None:
-    """The ConfigMap with the defaults of the namespace as it is; None: there is none, or nobody
-    may see it.
+    """The ConfigMap with the defaults of the namespace as it is.
+
+    None: there is none, or the user may not see it.
     """
     try:
         return kubectl.get("configmaps", defaults.CONFIG_MAP)

@@ -29,7 +29,8 @@ _MOST_NESTED = 32
 _TOO_DEEP = "objects and lists are nested too deeply"
 _TAG = "tag:yaml.org,2002:"
 _READ_AS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null"))
-"""What JSON has, too. Anything else of YAML, a date or `.inf`, is the text that it is written as."""
+"""What JSON has, too. Anything else of YAML, a date or `.inf`, is the text that is written there.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def _of_text(text: str) -> Defaults:
         _check(fields)
     except RecursionError:
         return Defaults(problem=f"{WHERE}: {_TOO_DEEP}")
-    except (ValueError, yaml.YAMLError) as error:  # SpecError is one, and so is a number with too many digits
+    # A SpecError is a ValueError, and so is a number with too many digits.
+    except (ValueError, yaml.YAMLError) as error:
         return Defaults(problem=f"{WHERE}: {_told(error)}")
     return Defaults(fields)
 
@@ -92,7 +94,9 @@ def _check(fields: Any) -> None:
 
 
 def _loaded(text: str) -> Any:
-    """What a text says, as JSON has it; an empty object where it says nothing. Raises SpecError and yaml.YAMLError.
+    """What a text says, as JSON has it; an empty object where it says nothing.
+
+    Raises SpecError and yaml.YAMLError.
 
     Whoever writes the text does not hold up the operator: it is short, flat, and without anchors,
     with which a short text stands for one of any length.

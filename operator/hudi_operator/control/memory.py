@@ -182,7 +182,7 @@ class Memory:
 def _same(one: Objects, other: Objects) -> bool:
     return (
         one.table is other.table
-        and _texts(one.defaults) == _texts(other.defaults)  # each look at a table of the namespace brings another one
+        and _texts(one.defaults) == _texts(other.defaults)
         and len(one.writers) == len(other.writers)
         and all(a is b for a, b in zip(one.writers, other.writers, strict=True))
     )
@@ -201,6 +201,7 @@ def _table_of(writer: JsonDict) -> Key:
 
 
 def _texts(defaults: JsonDict | None) -> JsonDict | None:
+    """What is compared: each look at a table of the namespace brings another object."""
     return None if defaults is None else defaults.get("data") or {}
 
 

@@ -142,11 +142,10 @@ class Observer:
             self._namespace(namespace),
         )
         writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
-        # Both after the writers: what was there when one of them was made is known to its first attempt. And
-        # before the pods: a ConfigMap that is there has its pod already, or an admission in etcd.
-        defaults, (held, unheld) = await asyncio.gather(
-            self._defaults(namespace), self._config_maps(namespace, name)
-        )
+        # Both after the writers: what was there when one of them was made is known to its first
+        # attempt. And before the pods: a ConfigMap that is there has its pod already, or an
+        # admission in etcd.
+        defaults, (held, unheld) = await asyncio.gather(self._defaults(namespace), self._config_maps(namespace, name))
         objects = Objects(table, writers, *defaults)
         spec, error = objects.table_spec
         agent = agent_of(table, spec, error, self._config.spark_image) if table is not None and spec is not None else ""

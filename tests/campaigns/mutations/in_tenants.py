@@ -1228,7 +1228,7 @@ TENANTS = (
         "writers wait for minutes after somebody has corrected the defaults of their namespace",
         o(
             "control/memory",
-            "        and _texts(one.defaults) == _texts(other.defaults)  # each look at a table of the namespace brings another one\n",
+            "        and _texts(one.defaults) == _texts(other.defaults)\n",
         ),
         f"{NAMESPACE_DEFAULTS}::test_a_correction_ends_the_wait",
     ),

@@ -72,7 +72,7 @@ class Generator:
         found = json.loads(json.dumps(found))
         if found and draw.chance(0.2):
             draw.displace(found)
-        if found.get("sparkConf") and draw.chance(0.2):
+        if isinstance(found.get("sparkConf"), dict) and found["sparkConf"] and draw.chance(0.2):
             draw.spoil(found)
         return found
 

@@ -232,7 +232,9 @@ class Watched:
     def hear(self, event: Event) -> None:
         """An event arrives."""
         memory = self.memory
-        take = {"pod": memory.pod, "table": memory.table, "writer": memory.writer, "defaults": memory.defaults}[event.kind]
+        take = {"pod": memory.pod, "table": memory.table, "writer": memory.writer, "defaults": memory.defaults}[
+            event.kind
+        ]
         take(copy.deepcopy(event.value), deleted=event.deleted)
 
     def _state(self) -> dict[tuple[str, str], Any]:

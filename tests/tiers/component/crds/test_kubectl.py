@@ -391,7 +391,8 @@ def test_a_plan_says_what_would_happen(shell: Shell, light_cluster: Cluster, nam
 
 def test_a_plan_knows_the_defaults_of_the_namespace(shell: Shell, light_cluster: Cluster, namespace: str) -> None:
     """kubectl reads the YAML, and the API server judges the writer as it would be with them."""
-    text = "# of the platform team\n---\ndriver:\n  nodeSelector: {pool: hudi}\n  tolerations:\n  - {key: a, operator: %s}\n"
+    text = "# of the platform team\n---\ndriver:\n  nodeSelector: {pool: hudi}\n"
+    text += "  tolerations:\n  - {key: a, operator: %s}\n"
     meta = {"namespace": namespace, "name": "hudi-operator-defaults"}
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"defaults.yaml": text % "Exists"}}
     light_cluster.apply(made)
@@ -404,7 +405,7 @@ def test_a_plan_knows_the_defaults_of_the_namespace(shell: Shell, light_cluster:
     done = shell.run("plan", "-f", "-", stdin=f"{json.dumps(bad)}\n{new}")
     assert done.returncode == 1, done.stderr
     assert f"HudiWriter {namespace}/new: stalls\n" in done.stdout
-    assert "together with this HudiWriter: The HudiWriter \"new\" is invalid: spec.driver.tolerations" in done.stdout
+    assert 'together with this HudiWriter: The HudiWriter "new" is invalid: spec.driver.tolerations' in done.stdout
     bad = {**made, "data": {"defaults.yaml": "driver: {memory: 2Gi}"}}
     done = shell.run("plan", "-f", "-", stdin=f"{json.dumps(bad)}\n{new}")
     assert done.returncode == 1, done.stderr

@@ -208,8 +208,8 @@ def config_map(namespace: str, name: str, text: str) -> JsonDict:
 
 
 def test_defaults_of_a_namespace_need_a_verb_of_their_own(light_cluster: Cluster, author: str) -> None:
-    """They change pods of everybody's writers there: the right to ConfigMaps is not enough, nor is that
-    to writers.
+    """They change pods of everybody's writers there: the right to ConfigMaps is not enough, nor is
+    that to writers.
     """
     verbs = ["get", "create", "update", "patch", "delete"]
     allow(light_cluster, author, "config-maps", {"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs})

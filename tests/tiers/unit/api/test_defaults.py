@@ -230,7 +230,10 @@ REFUSED = [
     ("sparkConf: {spark.plugins: x}", "sparkConf['spark.plugins'] = 'x': owned by the operator"),
     ("sparkConf: {spark.hadoop.fs.s3a.endpoint: x}", "sparkConf['spark.hadoop.fs.s3a.endpoint'] = 'x': owned by"),
     ("sparkConf: {spark.something.new: x}", "sparkConf['spark.something.new'] = 'x': not on the allow-list"),
-    ("sparkConf: {spark.sql.shuffle.partitions: 64}", "sparkConf['spark.sql.shuffle.partitions']: expected str, found 64"),
+    (
+        "sparkConf: {spark.sql.shuffle.partitions: 64}",
+        "sparkConf['spark.sql.shuffle.partitions']: expected str, found 64",
+    ),
     ("startDeadlineSeconds: 5", "startDeadlineSeconds: 5 must be at least 30"),
     ("startDeadlineSeconds: 10m", "startDeadlineSeconds: expected int, found '10m'"),
     ("driver: {nodeSelector: {pool: 1}}", "driver.nodeSelector['pool']: expected str, found 1"),
@@ -300,7 +303,7 @@ def test_a_mistake_of_the_writer_is_told_as_its_own() -> None:
 
 
 def test_a_config_map_that_cannot_be_read_starts_nothing() -> None:
-    """It might have said where pods may run. The look goes on: the dead are settled all the same."""
+    """It might have said where pods may run. The look goes on: the dead are settled."""
     objects = Objects(None, (writer(),), None, "read ConfigMap lake/hudi-operator-defaults: forbidden (403)")
     ((_, spec, error),) = objects.writer_specs
     assert error == ""
@@ -321,7 +324,7 @@ def _leaves(tree: JsonDict, at: str = "") -> dict[str, str]:
 
 
 def test_its_fields_are_fields_of_a_hudiwriter_without_a_default() -> None:
-    """The API server writes a default of the CRD into each HudiWriter: it would always come first."""
+    """The API server writes those of the CRD into each HudiWriter: they would always come first."""
     schema = crds.schema("hudiwriters", "spec")
     for path in _leaves(contract.FIELDS):
         node = schema

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hudi_contract import defaults as contract
 from hudi_kubectl import outlook, planning
 from hudi_kubectl.cluster import Failed
 from hudi_kubectl.objects import INVALID_DEFAULTS, TABLE, WRITER, Table, Writer
 from hudi_kubectl.outlook import Namespace, Outlook
 from hudi_kubectl.screen import Screen
-from hudi_contract import defaults as contract
 from hudi_operator.api import options, partitions
 from hudi_operator.api.defaults import read
 from hudi_operator.api.spec import TableSpec, WriterSpec
@@ -351,7 +351,7 @@ class Asked(Played):
             raise Failed("error: the path does not exist")
         return self.file
 
-    
+    @staticmethod
     def _read(stdin: str) -> JsonDict:
         try:
             found: JsonDict = quick_yaml.load(stdin)
@@ -443,7 +443,10 @@ def test_a_writer_starts_with_the_defaults_of_its_namespace(capsys: pytest.Captu
 
 BAD_DEFAULTS = [
     (config_map("image: x:1"), f"{WHERE}image = 'x:1': cannot be a default of a namespace; driver, executors, "),
-    (config_map("sparkConf: {spark.master: local}"), f"{WHERE}sparkConf['spark.master'] = 'local': owned by the operator"),
+    (
+        config_map("sparkConf: {spark.master: local}"),
+        f"{WHERE}sparkConf['spark.master'] = 'local': owned by the operator",
+    ),
     (config_map("- a"), f"{WHERE}expected an object, found a list"),
     (config_map("a: b: c"), f"{WHERE}error: error parsing STDIN"),
     (config_map("", key="x"), "ConfigMap hudi-operator-defaults: needs the key defaults.yaml, has x"),
@@ -451,9 +454,7 @@ BAD_DEFAULTS = [
 
 
 @pytest.mark.parametrize(("bad", "message"), BAD_DEFAULTS, ids=[message[:70] for _, message in BAD_DEFAULTS])
-def test_bad_defaults_stall_what_would_start(
-    bad: JsonDict, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_defaults_stall_what_would_start(bad: JsonDict, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, (one,), _ = planned(Asked(table(), bad, file=[writer()]), capsys)
     assert (code, one["verdict"]) == (1, outlook.STALLS)
     (fact,) = one["facts"]
@@ -468,7 +469,12 @@ def test_bad_defaults_stall_what_would_start(
 
 def test_what_the_operator_has_said_of_them_counts(capsys: pytest.CaptureFixture[str]) -> None:
     """Its reader of YAML knows more: anchors, and names that stand there twice."""
-    condition = {"type": "Stalled", "status": "True", "reason": launch.INVALID_DEFAULTS, "message": f"{WHERE}line 2: twice"}
+    condition = {
+        "type": "Stalled",
+        "status": "True",
+        "reason": launch.INVALID_DEFAULTS,
+        "message": f"{WHERE}line 2: twice",
+    }
     waits = writer("waits", status={"state": "Stalled", "conditions": [condition]})
     code, (one,), _ = planned(Asked(table(), waits, config_map(POOL), file=[writer()]), capsys)
     assert (code, one["verdict"], one["facts"]) == (1, outlook.STALLS, [f"{WHERE}line 2: twice"])
@@ -516,7 +522,7 @@ def test_who_may_not_read_them_is_told_so(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_defaults_are_judged_as_the_operator_does() -> None:
-    """What is refused here is refused there, and in the same words where these are of the contract."""
+    """What is refused here is refused there, in the same words where these are of the contract."""
     told = 0
     for seed in range(1000):
         tree = Generator(seed).defaults()

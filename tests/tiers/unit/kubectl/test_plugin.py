@@ -346,7 +346,11 @@ def test_a_status_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
 
 def test_who_waits_for_the_defaults_of_its_namespace_is_told_where_they_are() -> None:
     told = "ConfigMap hudi-operator-defaults, defaults.yaml: image = 'x': cannot be a default of a namespace"
-    waits = writer("Stalled", condition("Stalled", "True", "InvalidDefaults", told), spec={"tableRef": {"name": "flights"}})
+    waits = writer(
+        "Stalled", condition("Stalled", "True", "InvalidDefaults", told), spec={"tableRef": {"name": "flights"}}
+    )
     said = chain(why.of_writer(waits, world(table(), waits)))
-    assert f"Stalled=True, InvalidDefaults for 60s\n      → kubectl edit configmap hudi-operator-defaults -n team" in said
+    assert (
+        "Stalled=True, InvalidDefaults for 60s\n      → kubectl edit configmap hudi-operator-defaults -n team" in said
+    )
     assert told in said

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hudi_contract.defaults import CONFIG_MAP
 from hudi_operator.control.memory import Memory
 from hudi_operator.model.facts import Observed
 from hudi_operator.plan.core import actions as act
@@ -185,7 +184,6 @@ def test_a_look_at_one_table_tells_the_others_of_its_namespace() -> None:
     assert known(memory) == world.defaults, "nobody knows"
     memory.defaults(world.defaults, deleted=True)
     assert known(memory) is None
-    assert CONFIG_MAP == world.defaults["metadata"]["name"]
 
 
 def known(memory: Memory) -> Any:
