@@ -70,10 +70,10 @@ class Generator:
                 settings = pods(draw, container)
                 found[part] = settings if draw.odd(0.3) else _parts(settings, FIELDS[part])
         found = json.loads(json.dumps(found))
+        if found.get("sparkConf") and draw.chance(0.2):
+            draw.spoil(found)
         if found and draw.chance(0.2):
             draw.displace(found)
-        if isinstance(found.get("sparkConf"), dict) and found["sparkConf"] and draw.chance(0.2):
-            draw.spoil(found)
         return found
 
     # ---- the table
