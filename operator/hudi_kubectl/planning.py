@@ -149,7 +149,7 @@ def _defaults(
     problem = outlook.defaults_problem(given)
     if problem:
         return Defaults(problem=problem)
-    return Defaults(given, refused={w.name: said for w in made if (said := _refusal(kubectl, w, given))})
+    return Defaults(given, refused={w.name: told for w in made if (told := _refusal(kubectl, w, given))})
 
 
 def _read(kubectl: Kubectl, text: str) -> JsonDict:

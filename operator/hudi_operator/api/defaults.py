@@ -107,7 +107,7 @@ def _loaded(text: str) -> Any:
         raise SpecError(_TOO_DEEP)
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark is not None else 1
             raise SpecError(f"line {line}: anchors, aliases and tags of YAML are not read: write the value out")
     loader = yaml.SafeLoader(text)
     try:
