@@ -12,6 +12,9 @@ from hudi_kubectl.objects import INVALID_DEFAULTS, TABLE, WRITER, JsonDict, Tabl
 from hudi_kubectl.outlook import DEFAULTS, Defaults, Namespace, Outlook
 from hudi_kubectl.screen import Screen
 
+WRITERS = "hudioperator.io/v1alpha1"
+"""API version of a HudiWriter that is made up to ask about defaults."""
+
 
 def plan(kubectl: Kubectl, screen: Screen, files: Sequence[str]) -> int:
     """Say of each object what would happen; exit code 1: a person has to correct one first."""
@@ -146,7 +149,7 @@ def _defaults(
         given = _read(kubectl, str(data[defaults.KEY]))
     except Failed as error:
         return Defaults(problem=f"{DEFAULTS}: {error}")
-    problem = outlook.defaults_problem(given)
+    problem = outlook.defaults_problem(given) or _values_problem(kubectl, given)
     if problem:
         return Defaults(problem=problem)
     return Defaults(given, refused={w.name: told for w in made if (told := _refusal(kubectl, w, given))})
@@ -157,10 +160,29 @@ def _read(kubectl: Kubectl, text: str) -> JsonDict:
     lines = text.split("\n")
     while lines and (lines[0].strip() in ("", "---") or lines[0].startswith("#")):
         lines.pop(0)
-    head = "apiVersion: hudioperator.io/v1alpha1\nkind: HudiWriter\nmetadata: {name: defaults}\nspec:\n"
+    head = f"apiVersion: {WRITERS}\nkind: HudiWriter\nmetadata: {{name: defaults}}\nspec:\n"
     (found,) = kubectl.written_in("-", head + "".join(f"  {line}\n" for line in lines))
     given: JsonDict = {} if found.get("spec") is None else found["spec"]
     return given
+
+
+def _values_problem(kubectl: Kubectl, given: JsonDict) -> str:
+    """What the API server says of these values, in a writer without others; empty: it takes them.
+
+    A user who may not create such a writer is told nothing here.
+    """
+    known = {name: value for name, value in given.items() if value is not None}
+    if not known:
+        return ""
+    source = {"files": {"format": "csv", "paths": ["s3a://any/"]}}
+    spec = {"tableRef": {"name": "any"}, "source": source, **known}
+    meta = {"name": defaults.CONFIG_MAP}
+    try:
+        kubectl.applied({"apiVersion": WRITERS, "kind": "HudiWriter", "metadata": meta, "spec": spec})
+    except Failed as error:
+        _, invalid, why = " ".join(str(error).split()).partition("is invalid: ")
+        return f"{DEFAULTS}: {why}" if invalid else ""
+    return ""
 
 
 def _refusal(kubectl: Kubectl, writer: Writer, given: JsonDict) -> str:

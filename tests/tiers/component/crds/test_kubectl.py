@@ -405,7 +405,10 @@ def test_a_plan_knows_the_defaults_of_the_namespace(shell: Shell, light_cluster:
     done = shell.run("plan", "-f", "-", stdin=f"{json.dumps(bad)}\n{new}")
     assert done.returncode == 1, done.stderr
     assert f"HudiWriter {namespace}/new: stalls\n" in done.stdout
-    assert 'together with this HudiWriter: The HudiWriter "new" is invalid: spec.driver.tolerations' in done.stdout
+    told = [line for line in done.stdout.splitlines() if "ConfigMap hudi-operator-defaults, defaults.yaml: " in line]
+    assert len(told) == 2, done.stdout
+    assert "spec.driver.tolerations[0].operator" in told[0]
+    assert "Sometimes" in told[0]
     bad = {**made, "data": {"defaults.yaml": "driver: {memory: 2Gi}"}}
     done = shell.run("plan", "-f", "-", stdin=f"{json.dumps(bad)}\n{new}")
     assert done.returncode == 1, done.stderr

@@ -31,6 +31,11 @@ def stalled(world: World, name: str, reason: str) -> JsonDict:
     return found
 
 
+def told(world: World, reason: str) -> list[JsonDict]:
+    events = world.cluster.request("GET", world.path("events", group="/apis/events.k8s.io/v1")) or {}
+    return [event for event in events["items"] if event["reason"] == reason]
+
+
 def test_what_starts_has_them_and_what_runs_goes_on(world: World) -> None:
     """Text after text, as somebody edits the ConfigMap: each is heard of by the watch."""
     world.start_operator()
@@ -42,8 +47,7 @@ def test_what_starts_has_them_and_what_runs_goes_on(world: World) -> None:
     set_defaults(world, BAD)
     world.writer("second")
     assert stalled(world, "second", "InvalidDefaults")["message"] == TOLD
-    events = world.cluster.request("GET", world.path("events", group="/apis/events.k8s.io/v1")) or {}
-    (event,) = [e for e in events["items"] if e["reason"] == "InvalidDefaults"]
+    (event,) = wait_for("its event", lambda: told(world, "InvalidDefaults"), seconds=60)
     assert (event["type"], event["regarding"]["name"], event["note"]) == ("Warning", "second", TOLD)
     assert world.pods("driver", writer="second") == []
     (still,) = world.pods("driver", writer="first")

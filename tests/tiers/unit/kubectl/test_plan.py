@@ -487,8 +487,10 @@ def test_what_the_operator_has_said_of_them_counts(capsys: pytest.CaptureFixture
 
 def test_a_writer_that_does_not_bear_them_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     class Full(Asked):
+        full = "load"
+
         def applied(self, what: JsonDict) -> JsonDict:
-            if what["kind"] == "HudiWriter" and what["spec"].get("driver"):
+            if what["metadata"]["name"] == self.full and what["spec"].get("driver"):
                 raise Failed("The HudiWriter is invalid:\n spec.driver.nodeSelector: Too many")
             return super().applied(what)
 
@@ -497,6 +499,10 @@ def test_a_writer_that_does_not_bear_them_is_told(capsys: pytest.CaptureFixture[
     assert one["facts"] == [
         f"{WHERE}together with this HudiWriter: The HudiWriter is invalid: spec.driver.nodeSelector: Too many"
     ]
+    # Values that no writer bears are told of the ConfigMap, whoever is in the file.
+    Full.full = "hudi-operator-defaults"
+    code, (one,), _ = planned(Full(table(), file=[config_map(POOL)]), capsys)
+    assert (code, one["verdict"], one["facts"][0]) == (1, outlook.STALLS, f"{WHERE}spec.driver.nodeSelector: Too many")
 
 
 def test_the_config_map_of_the_file_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
