@@ -490,7 +490,7 @@ def test_a_writer_that_does_not_bear_them_is_told(capsys: pytest.CaptureFixture[
         full = "load"
 
         def applied(self, what: JsonDict) -> JsonDict:
-            if what["metadata"]["name"] == self.full and what["spec"].get("driver"):
+            if (what["kind"], what["metadata"]["name"]) == ("HudiWriter", self.full) and "driver" in what["spec"]:
                 raise Failed("The HudiWriter is invalid:\n spec.driver.nodeSelector: Too many")
             return super().applied(what)
 
