@@ -9,6 +9,7 @@ Everything that more than one process reads or writes, defined once.
     words, outcomes            states, roles, results, modes; failure classes, exit
                                codes, error codes
     options                    which options of Hudi belong to operator or table
+    defaults                   what a namespace may set for all its HudiWriters
     shape                      how a record is written in JSON
       table_keys, settle       records of the lock protocol, and of settling
       requests, reports        requests to an agent and their results; reports of

@@ -12,6 +12,8 @@ RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED = "Running", "Scheduled", "Succeeded", 
 FAILED = "Failed"
 """State of a writer that is not repeated; the reason of its Stalled, too."""
 STALLED = "Stalled"
+INVALID_DEFAULTS = "InvalidDefaults"
+"""Reason of a writer that waits because the defaults of its namespace cannot be used."""
 BY_HAND = ("kubectl", "Mozilla")
 """Field managers of people; what they set is not set back. `kubectl hudi` is one of the first."""
 AS_ASKED = (RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED)

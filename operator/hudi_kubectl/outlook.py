@@ -6,12 +6,14 @@ they do not say is in `UNKNOWN`. It needs the Python of the operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hudi_contract import naming
-from hudi_kubectl.objects import JsonDict, Table, Thing, Writer
+from hudi_contract import defaults, naming
+from hudi_kubectl.objects import INVALID_DEFAULTS, JsonDict, Table, Thing, Writer
 from hudi_kubectl.objects import now as this_moment
+from hudi_operator.api.defaults import Defaults
+from hudi_operator.api.defaults import read as read_defaults
 from hudi_operator.model import conditions
 from hudi_operator.plan import forecast
 from hudi_operator.plan.forecast import Fate
@@ -35,6 +37,7 @@ UNKNOWN = (
 SETTINGS = "what the operator's chart allows beyond its defaults is not looked at"
 """Said where an administrator may have allowed what is refused."""
 _MAY_BE_ALLOWED = "an administrator can add it"
+_NONE = Defaults()
 _AT_ONCE = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds", "suspend", "podHistory", "stop")
 """Fields of a HudiWriter that apply to the attempt that runs."""
 _COMES_FIRST = ("TableRestore", "TableSavepoint", "TableMetadata", "TableChanging")
@@ -79,6 +82,8 @@ class Namespace:
     writers_before: Mapping[str, Writer]
     tables: Mapping[str, Table]
     writers: Mapping[str, Writer]
+    defaults: Defaults = _NONE
+    """Those for its writers, as they would be."""
 
 
 # ---------------------------------------------------------------- tables
@@ -220,6 +225,7 @@ def _asked(space: Namespace, names: Sequence[str]) -> forecast.Space:
         {name: _with_status(table, space.tables_before.get(name)) for name, table in space.tables.items()},
         {name: _with_status(writer, space.writers_before.get(name)) for name, writer in space.writers.items()},
         frozenset(names),
+        space.defaults,
     )
 
 
@@ -251,12 +257,20 @@ def _now(space: Namespace, before: Writer | None, writer: Writer, fate: Fate) ->
         return _of(writer, RESTS, _rests(space, before, writer, decision))
     if decision.kind is not Kind.START:
         return _of(writer, WAITS, _waits(space, writer, decision))
-    started = f"as attempt {decision.number}"
+    started, taken = f"as attempt {decision.number}", [*_with(writer, fate)]
     if not fate.gate_untold:
-        return _of(writer, STARTS, started)
+        return _of(writer, STARTS, started, *taken)
     now = next(_state_of(space.tables_before[writer.table]))
     said = f"it starts if the table was Ready before, {started}: whether its gate is open is not in its status"
-    return _of(writer, UNTOLD, f"HudiTable {writer.table}: {now}", said)
+    return _of(writer, UNTOLD, f"HudiTable {writer.table}: {now}", said, *taken)
+
+
+def _with(writer: Writer, fate: Fate) -> Iterator[str]:
+    """What it has of the defaults of its namespace."""
+    executors = (writer.spec.get("executors") or {}).get("instances")
+    mine = [field for field in fate.from_defaults if executors or not field.startswith("spec.executors.")]
+    if mine:
+        yield f"with the defaults of the namespace (ConfigMap {defaults.CONFIG_MAP}): {', '.join(mine)}"
 
 
 def _with_settings(message: str) -> str:
@@ -305,6 +319,8 @@ def _of_running(space: Namespace, before: Writer, after: Writer, fate: Fate) -> 
     if later:
         listed = ", ".join(f"spec.{field}" for field in later)
         facts.append(f"{listed}: from the next attempt on; attempt {number} goes on as it began")
+    if fate.defaults_problem:
+        facts.append(f"no other attempt follows attempt {number}: {fate.defaults_problem}")
     if "restartNonce" in fields and _restarts(before, after):
         facts.append(f"spec.restartNonce: another run when attempt {number} has ended")
     if table is not None and now is not None:
@@ -346,3 +362,42 @@ def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
         if decision.blocked_by and decision.blocked_by in (one.get("attempt"), one.get("incarnation")):
             return f"attempt {who} is {one.get('phase')}: {one.get('waitingFor') or one.get('reason')}"
     return decision.message
+
+
+# ---------------------------------------------------------------- defaults of a namespace
+def defaults_of(config_map: JsonDict | None, loads: Callable[[str], object]) -> Defaults:
+    """Those in a ConfigMap; None: there is none.
+
+    ``loads``: reads YAML, for which the operator has a package that need not be here. Raises
+    ValueError.
+    """
+    return read_defaults(config_map, loads)
+
+
+def said_of_defaults(space: Mapping[str, Writer]) -> Defaults | None:
+    """What the operator has found wrong with the defaults that are there; None: nothing.
+
+    Its reader of YAML knows more than kubectl's: anchors, and names that stand there twice.
+    """
+    for writer in space.values():
+        said = writer.condition("Stalled")
+        message = str(said.get("message") or "")
+        if said.get("reason") == INVALID_DEFAULTS and "together with this HudiWriter" not in message:
+            return Defaults(problem=message)
+    return None
+
+
+def of_defaults(raw: JsonDict, before: JsonDict | None, space: Namespace) -> Outlook:
+    """What would happen to the ConfigMap itself, and to whom it matters."""
+    thing = Thing({**raw, "kind": "ConfigMap"})
+    if space.defaults.problem:
+        return _of(thing, STALLS, space.defaults.problem, "no attempt of a HudiWriter of the namespace starts")
+    same = before is not None and _text(before) == _text(raw)
+    names = sorted(space.writers)
+    more = [f"and {len(names) - 5} more"] if len(names) > 5 else []
+    fact = f"from their next attempt on, for the HudiWriters {', '.join([*names[:5], *more]) or 'of the namespace'}"
+    return _of(thing, SAME if same else NEW if before is None else CHANGES, *([] if same else [fact]))
+
+
+def _text(config_map: JsonDict) -> object:
+    return (config_map.get("data") or {}).get(defaults.KEY)

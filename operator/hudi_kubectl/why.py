@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from hudi_contract.defaults import CONFIG_MAP
 from hudi_kubectl.objects import (
     AS_ASKED,
     FAILED,
+    INVALID_DEFAULTS,
     RUNNING,
     SCHEDULED,
     SUCCEEDED,
@@ -231,7 +233,9 @@ def _of_condition(thing: Thing, kind: str, world: World) -> Reason:
         return Reason(f"{thing.kind} {thing.name} has no condition {kind} yet")
     said = f"{thing.kind} {thing.name}: {kind}={one.get('status')}, {one.get('reason')}"
     since = ago(one.get("lastTransitionTime"), world.at)
-    return Reason(f"{said} for {since}", (Reason(one["message"]),) if one.get("message") else ())
+    mends = f"kubectl edit configmap {CONFIG_MAP} -n {thing.namespace}"
+    todo = mends if one.get("reason") == INVALID_DEFAULTS else ""
+    return Reason(f"{said} for {since}", (Reason(one["message"]),) if one.get("message") else (), todo)
 
 
 def lines(reason: Reason, prefix: str = "", last: bool = True, top: bool = True) -> Iterator[str]:

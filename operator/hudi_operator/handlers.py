@@ -13,6 +13,7 @@ from typing import Any
 import kopf
 
 from hudi_contract import naming
+from hudi_contract.defaults import CONFIG_MAP
 from hudi_contract.keys import Kind
 from hudi_operator.adapters.etcd_watch import Change
 from hudi_operator.adapters.kubernetes import PAGE
@@ -39,6 +40,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.watching.server_timeout = 300
     chosen.watching.connect_timeout = 10
     chosen.watching.label_selectors["", "v1", "pods"] = ",".join(f"{k}={v}" for k, v in naming.MANAGED.items())
+    chosen.watching.field_selectors["", "v1", "configmaps"] = f"metadata.name={CONFIG_MAP}"
     chosen.networking.request_timeout = 30
     chosen.networking.connect_timeout = 5
     chosen.queueing.idle_timeout = 1.0
@@ -48,7 +50,7 @@ def settings() -> kopf.OperatorSettings:
 
 
 def registry(index: TableIndex, memory: Memory, enqueue: Enqueue) -> kopf.OperatorRegistry:
-    """Handlers for tables, writers and pods.
+    """Handlers for tables, writers, pods and the defaults of namespaces.
 
     What an event brings is in ``memory`` before its table is looked at. ``enqueue`` must be cheap
     and callable from the event loop.
@@ -83,6 +85,15 @@ def registry(index: TableIndex, memory: Memory, enqueue: Enqueue) -> kopf.Operat
     async def pod_event(body: kopf.Body, type: str | None, **_: Any) -> None:
         memory.pod(pod_facts(dict(body)), deleted=type == "DELETED")
         for key in tables_of_pod(dict(body), index):
+            enqueue(key)
+
+    @kopf.on.event("", "v1", "configmaps", registry=handlers)
+    async def defaults_event(body: kopf.Body, type: str | None, **_: Any) -> None:
+        found = dict(body)
+        if str(found["metadata"]["name"]) != CONFIG_MAP:
+            return  # the watch asks for no other one
+        memory.defaults(slim(found), deleted=type == "DELETED")
+        for key in index.tables(str(found["metadata"]["namespace"])):
             enqueue(key)
 
     return handlers

@@ -259,9 +259,7 @@ class TableSpec:
     admission: str = text(at="concurrency.admission", unset="Always", choices=("Always", "DisjointPartitions"))
     """``DisjointPartitions``: writers whose declared partitions overlap do not run at once."""
     serialize_after_conflicts: int = number(at="concurrency.serializeAfterConflicts", unset=2, at_least=0, at_most=20)
-    """Races that one writer loses to another in a row before the two take turns; 0:
-    they never do.
-    """
+    """Races that one writer loses to another in a row before the two take turns; 0: never."""
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
     """Whether a write stops when it finds a marker file of an earlier write."""
     insert_conflicts: str = text(at="concurrency.insertConflicts", unset="Key", choices=("Key", "Partition", "Ignore"))
@@ -289,9 +287,7 @@ class TableSpec:
     """None: the table is in no catalog."""
     suspend: bool = flag(False)
     known_id: str = ""
-    """Table id from status, for a table with an unreadable path; empty: it follows
-    from the path.
-    """
+    """Table id from status, for a table with an unreadable path; empty: that of the path."""
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> TableSpec:
@@ -565,6 +561,10 @@ class WriterSpec:
     pod_history: PodHistory = record(PodHistory)
     restart_nonce: str = text(at_most=64, matches=NONCE)
     suspend: bool = flag(False)
+    from_defaults: tuple[str, ...] = ()
+    """Fields that the defaults of its namespace have set."""
+    defaults_problem: str = ""
+    """Why these cannot be used, and no attempt starts; empty: there is no such reason."""
 
     @classmethod
     def from_object(cls, obj: JsonDict) -> WriterSpec:

@@ -24,7 +24,7 @@ from hudi_operator.model.objects import Objects, table_name_of
 
 JsonDict = dict[str, Any]
 T = TypeVar("T")
-_TABLE, _AGENTS, _OTHERS = "table", "agents", "others"
+_TABLE, _AGENTS, _OTHERS, _DEFAULTS = "table", "agents", "others", "defaults"
 GONE_SECONDS = 600.0
 """How long a deletion is remembered: longer than a look lasts, which may still bring the object."""
 
@@ -83,13 +83,17 @@ class _Shelf(Generic[T]):
 
 
 class Memory:
-    """HudiTables, HudiWriters and pods of all tables; belongs to one event loop."""
+    """HudiTables, HudiWriters and pods of all tables, and the defaults of their namespaces.
+
+    It belongs to one event loop.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` orders events and looks."""
         self.clock = clock
         self._tables = _Shelf[JsonDict](_uid)
         self._writers = _Shelf[JsonDict](_uid)
+        self._defaults = _Shelf[JsonDict](_uid)
         self._pods = _Shelf[PodFacts](lambda pod: pod.uid)
         self._looks: dict[Key, Observed] = {}
 
@@ -102,6 +106,10 @@ class Memory:
     def writer(self, obj: JsonDict, *, deleted: bool) -> None:
         """A HudiWriter as an event brings it."""
         self._event(self._writers, _name(obj), obj, [(_TABLE, _table_of(obj))], deleted=deleted)
+
+    def defaults(self, obj: JsonDict, *, deleted: bool) -> None:
+        """A ConfigMap with the defaults of its namespace as an event brings it."""
+        self._event(self._defaults, _name(obj), obj, [_of_namespace(_name(obj)[0])], deleted=deleted)
 
     def pod(self, pod: PodFacts, *, deleted: bool) -> None:
         """A pod with the operator's labels as an event brings it."""
@@ -124,6 +132,10 @@ class Memory:
         mine, table = (_TABLE, key), observed.table
         self._tables.read([mine], {key: (_slim(table), [mine])} if table is not None else {}, began)
         self._writers.read([mine], {_name(obj): (_slim(obj), [mine]) for obj in observed.writers}, began)
+        given = observed.objects.defaults
+        if not observed.objects.defaults_unread:
+            there = _of_namespace(key[0])
+            self._defaults.read([there], {_name(given): (_slim(given), [there])} if given is not None else {}, began)
         others = (_OTHERS, key)
         agents = (_AGENTS, key[0], agent) if agent else (_AGENTS, key[0])
         groups: list[Hashable] = [(_TABLE, key[0], naming.label_value(key[1])), agents, others]
@@ -151,7 +163,12 @@ class Memory:
         if look is None:
             return None
         mine = (_TABLE, key)
-        objects = Objects(next(iter(self._tables.of(mine)), None), tuple(self._writers.of(mine)))
+        objects = Objects(
+            next(iter(self._tables.of(mine)), None),
+            tuple(self._writers.of(mine)),
+            next(iter(self._defaults.of(_of_namespace(key[0]))), None),
+            look.objects.defaults_unread,
+        )
         groups = ((_TABLE, key[0], naming.label_value(key[1])), (_AGENTS, key[0]), (_OTHERS, key))
         pods = {pod.uid: pod for group in groups for pod in self._pods.of(group)}
         return replace(
@@ -165,6 +182,7 @@ class Memory:
 def _same(one: Objects, other: Objects) -> bool:
     return (
         one.table is other.table
+        and _texts(one.defaults) == _texts(other.defaults)
         and len(one.writers) == len(other.writers)
         and all(a is b for a, b in zip(one.writers, other.writers, strict=True))
     )
@@ -180,6 +198,15 @@ def _uid(obj: JsonDict) -> str:
 
 def _table_of(writer: JsonDict) -> Key:
     return str(writer["metadata"]["namespace"]), table_name_of(writer)
+
+
+def _texts(defaults: JsonDict | None) -> JsonDict | None:
+    """What is compared: each look at a table of the namespace brings another object."""
+    return None if defaults is None else defaults.get("data") or {}
+
+
+def _of_namespace(namespace: str) -> Hashable:
+    return _DEFAULTS, namespace
 
 
 def _groups(pod: PodFacts) -> list[Hashable]:

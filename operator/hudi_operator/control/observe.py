@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.defaults import CONFIG_MAP
 from hudi_contract.keys import reporting_attempt
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import is_object_name
@@ -140,12 +141,14 @@ class Observer:
             self._namespace(namespace),
         )
         writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
-        objects = Objects(table, writers)
+        # Both after the writers: what was there when one of them was made is known to its first
+        # attempt. And before the pods: a ConfigMap that is there has its pod already, or an
+        # admission in etcd.
+        defaults, (held, unheld) = await asyncio.gather(self._defaults(namespace), self._config_maps(namespace, name))
+        objects = Objects(table, writers, *defaults)
         spec, error = objects.table_spec
         agent = self._index.agent(table, spec, error) if table is not None and spec is not None else ""
         sources = await self._source_tables(namespace, objects)
-        # ConfigMaps before pods: one that is there has its pod already, or an admission in etcd.
-        held, unheld = await self._config_maps(namespace, name)
         pods, read, wide = await self._pods_and_keys(key, objects, agent, terminating=terminating)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
@@ -320,6 +323,16 @@ class Observer:
         return await read_tables_at(
             folders, namespace=namespace, index=self._index, etcd=self._etcd, config=self._config
         )
+
+    async def _defaults(self, namespace: str) -> tuple[JsonDict | None, str]:
+        """The ConfigMap with the defaults of a namespace, and why it could not be read.
+
+        Whoever is to be fenced and settled does not wait for that right.
+        """
+        try:
+            return await self._kubernetes.get("ConfigMap", namespace, CONFIG_MAP), ""
+        except Fatal as error:
+            return None, str(error)
 
     async def _namespace(self, namespace: str) -> tuple[str, bool]:
         """Its uid, and whether it is being deleted.

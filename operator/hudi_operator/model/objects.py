@@ -5,10 +5,13 @@ Each is parsed once, at its first use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from hudi_contract.defaults import under
+from hudi_operator.api.defaults import WHERE, Defaults
+from hudi_operator.api.defaults import read as read_defaults
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.api.tolerant import read_table, why_unread
 
@@ -48,6 +51,12 @@ class Objects:
 
     table: JsonDict | None
     writers: tuple[JsonDict, ...] = ()
+    defaults: JsonDict | None = None
+    """The ConfigMap with the namespace's defaults for HudiWriters; None: there is none."""
+    defaults_unread: str = ""
+    """Why that ConfigMap could not be read; empty: it could."""
+    given: Defaults | None = None
+    """What it says, where somebody has read it already (`plan.forecast`); None: it is read here."""
 
     @cached_property
     def table_spec(self) -> ReadTable:
@@ -57,14 +66,43 @@ class Objects:
     @cached_property
     def writer_specs(self) -> tuple[ReadWriter, ...]:
         """The writers, in the same order."""
-        return tuple(_read_writer(obj) for obj in self.writers)
+        given = self.given if self.given is not None else _read_defaults(self.defaults, self.defaults_unread)
+        return tuple(_read_writer(obj, given) for obj in self.writers)
 
 
-def _read_writer(obj: JsonDict) -> ReadWriter:
+def _read_defaults(obj: JsonDict | None, unread: str) -> Defaults:
+    """Whatever is wrong with them, writers are followed and stopped without them."""
+    if unread:
+        return Defaults(problem=f"{WHERE}: cannot be read: {unread}")
     try:
-        return ReadWriter(obj, WriterSpec.from_object(obj), "")
+        return read_defaults(obj)
+    except Exception as error:
+        return Defaults(problem=f"{WHERE}: {why_unread(error)}")
+
+
+def _read_writer(obj: JsonDict, given: Defaults) -> ReadWriter:
+    try:
+        return ReadWriter(obj, writer_under(obj, given), "")
     except Exception as error:
         return ReadWriter(obj, None, why_unread(error))
+
+
+def writer_under(obj: JsonDict, given: Defaults) -> WriterSpec:
+    """A HudiWriter with the defaults of its namespace under its own fields.
+
+    Without them where they cannot be used: its attempts go on, and none starts
+    (``defaults_problem``). Raises SpecError for what is wrong with the HudiWriter itself.
+    """
+    own, problem = obj.get("spec"), given.problem
+    if given.fields and isinstance(own, dict):
+        try:
+            spec, fields = under(own, given.fields)
+            found = WriterSpec.from_object({**obj, "spec": spec})
+        except Exception as error:
+            problem = f"{WHERE}: together with this HudiWriter: {why_unread(error)}"
+        else:
+            return replace(found, from_defaults=fields)
+    return replace(WriterSpec.from_object(obj), defaults_problem=problem)
 
 
 def read_whole(obj: JsonDict) -> ReadTable:

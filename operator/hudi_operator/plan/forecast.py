@@ -23,6 +23,7 @@ from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import Record
 from hudi_contract.table_keys import Lock
 from hudi_contract.words import GateState, RequestKind, Result, Role, WriterState
+from hudi_operator.api.defaults import Defaults
 from hudi_operator.api.kafka import problem as kafka_problem
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.options import writer_problem
@@ -40,6 +41,7 @@ from hudi_operator.model.status import (
     savepoint_entries,
     settling_entries,
 )
+from hudi_operator.plan.core.launch import INVALID_DEFAULTS
 from hudi_operator.plan.core.view import View, build_view
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import RETRIED, Stall, table_stall, unusable
@@ -61,6 +63,7 @@ FIELD_OF = {
     "insert_conflicts": "concurrency.insertConflicts",
 }
 """Fields of a HudiTable behind parameters of its gate; those of `lock` have their own names."""
+_NO_DEFAULTS = Defaults()
 _CLUSTER = "-"
 _UNKNOWN_STORE = "the store of the operator's broker"
 
@@ -71,13 +74,14 @@ class Space:
 
     ``before``: HudiTables as they are. ``tables`` and ``writers``: all, with the specs that they
     would have, and the statuses that they have. ``asked``: names of the HudiWriters that are about
-    to be applied.
+    to be applied. ``defaults``: those of the namespace for HudiWriters, as they would be.
     """
 
     before: Mapping[str, JsonDict]
     tables: Mapping[str, JsonDict]
     writers: Mapping[str, JsonDict]
     asked: frozenset[str]
+    defaults: Defaults = _NO_DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -91,19 +95,23 @@ class Fate:
     """Why its HudiTable would be stuck; None: it would not."""
     gate_untold: bool = False
     """START: whether the gate is open is not known."""
+    from_defaults: tuple[str, ...] = ()
+    """Fields that its next attempt has from the defaults of the namespace."""
+    defaults_problem: str = ""
+    """Why no attempt starts with them; empty: one does."""
 
 
 def of_writers(space: Space, table: str, *, now_ms: int) -> dict[str, Fate]:
     """The fate of the writers of one HudiTable that are about to be applied, by name."""
     mine = {name: obj for name, obj in space.writers.items() if table_name_of(obj) == table}
     if table not in space.tables:
-        return {name: _without_table(obj, table) for name, obj in mine.items() if name in space.asked}
+        return {name: _without_table(space, obj, table) for name, obj in mine.items() if name in space.asked}
     resting = {name for name, obj in mine.items() if _awaits_its_schedule(obj)}
     counted = [_as_asked(obj, suspend=name in resting) for name, obj in mine.items() if _counts(obj, name, space)]
     try:
         view = _view(space, table, counted, now_ms)
     except SpecError as error:
-        return {name: _unidentified(obj, table, str(error)) for name, obj in mine.items() if name in space.asked}
+        return {name: _unidentified(space, obj, table, str(error)) for name, obj in mine.items() if name in space.asked}
     progress = {each.name: Progress(tuple(attempt.entry for attempt in each.attempts)) for each in view.writers}
     decisions = admission.decide(view, progress)
     stall = table_stall(view)
@@ -114,6 +122,8 @@ def of_writers(space: Space, table: str, *, now_ms: int) -> dict[str, Fate]:
             _schedule_problem(mine[each.name]) or admission.stalls_next(view, each, progress[each.name]),
             stall,
             untold and decisions[each.name].kind is Kind.START,
+            each.spec.from_defaults if each.spec is not None else (),
+            each.spec.defaults_problem if each.spec is not None else "",
         )
         for each in view.writers
         if each.name in space.asked
@@ -153,9 +163,12 @@ def _counts(obj: JsonDict, name: str, space: Space) -> bool:
     """Whether it takes part.
 
     Of others the operator's word is known: one that is stalled takes no place, whatever the reason.
+    But one that is stalled for the defaults of the namespace may start with those of ``space``.
     """
     status = obj.get("status") or {}
-    stalled = conditions.is_true(status, "Stalled") and all(entry.class_ for entry in attempt_entries(status))
+    said = conditions.find(status, "Stalled")
+    stalled = said.get("status") == "True" and said.get("reason") != INVALID_DEFAULTS
+    stalled = stalled and all(entry.class_ for entry in attempt_entries(status))
     return name in space.asked or not stalled
 
 
@@ -177,8 +190,8 @@ def _awaits_its_schedule(obj: JsonDict) -> bool:
     return not entries or bool(runs.verdict(spec, status, entries))
 
 
-def _read(obj: JsonDict) -> ReadWriter:
-    return Objects(None, (obj,)).writer_specs[0]
+def _read(obj: JsonDict, defaults: Defaults = _NO_DEFAULTS) -> ReadWriter:
+    return Objects(None, (obj,), given=defaults).writer_specs[0]
 
 
 def _schedule_problem(obj: JsonDict) -> Decision | None:
@@ -188,10 +201,10 @@ def _schedule_problem(obj: JsonDict) -> Decision | None:
     return Decision(Kind.STALLED, "InvalidSpec", found) if found else None
 
 
-def _without_table(obj: JsonDict, table: str) -> Fate:
+def _without_table(space: Space, obj: JsonDict, table: str) -> Fate:
     """Of a writer whose HudiTable does not exist; the HudiWriter alone is judged."""
     decision = Decision(Kind.WAIT, "TableNotFound", f"HudiTable {table} does not exist in this namespace")
-    spec, status = _read(obj).spec, obj.get("status") or {}
+    spec, status = _read(obj, space.defaults).spec, obj.get("status") or {}
     if spec is None:
         return Fate(decision, _schedule_problem(obj))
     over = runs.verdict(spec, status, attempt_entries(status))
@@ -201,6 +214,8 @@ def _without_table(obj: JsonDict, table: str) -> Fate:
         decision = Decision(Kind.SUSPENDED, WriterState.SUSPENDED)
     if found := schedules.problem(spec) or kafka_problem(spec.kafka):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
+    if decision.kind is Kind.WAIT and spec.defaults_problem:
+        return Fate(decision, Decision(Kind.STALLED, INVALID_DEFAULTS, spec.defaults_problem))
     refused = writer_problem(spec)
     return Fate(decision, _stall("OptionNotAllowed", refused) if refused else None)
 
@@ -209,8 +224,8 @@ def _stall(reason: str, message: str) -> Decision:
     return Decision(Kind.STALLED, reason, message)
 
 
-def _unidentified(obj: JsonDict, table: str, why: str) -> Fate:
-    found = _without_table(obj, table)
+def _unidentified(space: Space, obj: JsonDict, table: str, why: str) -> Fate:
+    found = _without_table(space, obj, table)
     return replace(found, decision=Decision(Kind.WAIT, "TableStalled", f"HudiTable {table} is stalled: {why}"))
 
 
@@ -225,7 +240,9 @@ def _view(space: Space, table: str, writers: Sequence[JsonDict], now_ms: int) ->
         raise SpecError(why)
     status = (before or {}).get("status") or {}
     observed = Observed(
-        objects=Objects(obj, tuple(sorted(writers, key=lambda each: str(each["metadata"]["name"])))),
+        objects=Objects(
+            obj, tuple(sorted(writers, key=lambda each: str(each["metadata"]["name"]))), given=space.defaults
+        ),
         pods=(),
         nodes={},
         etcd=_keys(spec, before),

@@ -25,6 +25,8 @@ HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
 DELETION = "tests/tiers/unit/plan/test_deletion.py"
 BINDINGS = "tests/tiers/unit/control/test_driver_bindings.py"
+DEFAULTS = "tests/tiers/unit/api/test_defaults.py"
+NAMESPACE_DEFAULTS = "tests/tiers/unit/plan/writers/test_namespace_defaults.py"
 
 TENANTS = (
     mutation(
@@ -1250,5 +1252,71 @@ TENANTS = (
             "      true || (oldObject.roleRef.kind == 'ClusterRole' && ",
         ),
         f"{CRDS}/test_operators_account.py::test_it_may_not_change",
+    ),
+    mutation(
+        "defaults-name-an-image",
+        "security",
+        "whoever writes the defaults of a namespace chooses the code of everybody's writers",
+        o("hudi_contract/defaults", '    "driver": _POD,\n', '    "driver": _POD,\n    "image": WHOLE,\n'),
+        f"{DEFAULTS}::test_nothing_in_it_names_another_object",
+        f"{DEFAULTS}::test_what_may_not_be_there_is_named",
+    ),
+    mutation(
+        "an-editor-sets-the-defaults",
+        "security",
+        "whoever may write ConfigMaps and HudiWriters changes the pods of others' writers",
+        Edit(
+            f"{TEMPLATES}/admission-references.yaml",
+            "resource('hudiwriters').namespace(request.namespace).check('default').allowed()",
+            "resource('hudiwriters').namespace(request.namespace).check('update').allowed()",
+        ),
+        f"{CRDS}/test_references.py::test_defaults_of_a_namespace_need_a_verb_of_their_own",
+    ),
+    mutation(
+        "defaults-come-before-the-author",
+        "security",
+        "a writer that asks for another user, node or setting gets that of its namespace",
+        o(
+            "hudi_contract/defaults",
+            "if read(str(key)) not in known and value is not None}",
+            "if known is not given and value is not None}",
+        ),
+        f"{DEFAULTS}::test_a_writers_own_fields_come_first",
+        f"{DEFAULTS}::test_other_fields_of_ones_own_come_first_too",
+    ),
+    mutation(
+        "a-short-text-of-any-length",
+        "availability",
+        "whoever writes the defaults of a namespace stops the operator with a few anchors",
+        o(
+            "api/defaults",
+            'if getattr(event, "anchor", None) or getattr(event, "tag", None):',
+            'if getattr(event, "tag", None):',
+        ),
+        f"{DEFAULTS}::test_what_may_not_be_there_is_named",
+    ),
+    mutation(
+        "bad-defaults-begin-an-attempt",
+        "security",
+        "an attempt whose pod is not made yet begins without what its namespace asks for",
+        o("plan/core/launch", "        or writer.defaults_problem\n"),
+        f"{NAMESPACE_DEFAULTS}::test_a_bad_text_makes_no_pod_of_an_attempt_that_has_none_yet",
+    ),
+    mutation(
+        "bad-defaults-take-a-place",
+        "availability",
+        "writers that cannot start take the places of maxWriters while the defaults are wrong",
+        o("plan/writers/admission", "    _defaults_are_wrong,\n"),
+        f"{NAMESPACE_DEFAULTS}::test_a_bad_text_starts_nothing_and_stops_nobody",
+    ),
+    mutation(
+        "a-correction-is-not-heard",
+        "availability",
+        "writers wait for minutes after somebody has corrected the defaults of their namespace",
+        o(
+            "control/memory",
+            "        and _texts(one.defaults) == _texts(other.defaults)\n",
+        ),
+        f"{NAMESPACE_DEFAULTS}::test_a_correction_ends_the_wait",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from hudi_contract.defaults import FIELDS
 from tests.support.hostile.draw import Draw, JsonDict
 from tests.support.hostile.launch import SOURCE, made
 from tests.support.hostile.templates import pods
@@ -30,6 +31,15 @@ from tests.support.hostile.vocabulary import (
 )
 
 
+def _parts(settings: JsonDict, known: JsonDict) -> JsonDict:
+    """Those that may be defaults."""
+    return {
+        name: value if isinstance(known[name], str) else _parts(value, known[name])
+        for name, value in settings.items()
+        if name in known and (isinstance(known[name], str) or isinstance(value, dict))
+    }
+
+
 class Generator:
     """One seed, one pair of objects."""
 
@@ -47,6 +57,24 @@ class Generator:
             spec = draw.one((table, writer))["spec"]
             draw.displace(spec) if draw.chance(0.1) else draw.spoil(spec)
         return table, writer
+
+    def defaults(self) -> JsonDict:
+        """Defaults of the namespace, of which some may not be there."""
+        draw = Draw(self._seed, "defaults")
+        found = draw.fields(0.5, {
+            "sparkConf": lambda: draw.map(SPARK, 3), "startDeadlineSeconds": (30, 600),
+            "podHistory.ttlSecondsAfterFinished": (0, 60),
+        })  # fmt: skip
+        for part, container in (("driver", "driver"), ("executors", "executor")):
+            if draw.chance(0.5):
+                settings = pods(draw, container)
+                found[part] = settings if draw.odd(0.3) else _parts(settings, FIELDS[part])
+        found = json.loads(json.dumps(found))
+        if found.get("sparkConf") and draw.chance(0.2):
+            draw.spoil(found)
+        if found and draw.chance(0.2):
+            draw.displace(found)
+        return found
 
     # ---- the table
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import naming, records
+from hudi_contract.defaults import CONFIG_MAP, KEY
 from hudi_contract.records import Stored
 from hudi_operator.control.wide_looks import WIDE_SECONDS
 from hudi_operator.model.config import OperatorConfig
@@ -187,6 +188,8 @@ class Store:
     writers: dict[str, dict[str, Any]] = field(default_factory=dict)
     sources: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Other HudiTables of the namespace, which writers read from."""
+    defaults: dict[str, Any] | None = None
+    """The ConfigMap with the defaults of the namespace."""
     applied: list[dict[str, Any]] = field(default_factory=list)
     pods: dict[str, Pod] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -276,6 +279,11 @@ class Store:
         self.writers[name] = self._object(
             "HudiWriter", name, {"tableRef": {"name": "flights"}, "source": source, **spec}
         )
+
+    def set_defaults(self, text: str) -> None:
+        """Write the ConfigMap with the defaults of the namespace."""
+        made = self._object("ConfigMap", CONFIG_MAP, {})
+        self.defaults = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": made["metadata"], "data": {KEY: text}}
 
     def _object(self, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
         meta = {
@@ -408,7 +416,7 @@ class Store:
         return (own, beside) if pod.beside else (own,)
 
     def observe(self) -> Observed:
-        objects = Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers)))
+        objects = Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers)), self.defaults)
         etcd = self.etcd_facts() if self.table is not None else None
         return Observed(
             objects=objects,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.defaults import CONFIG_MAP
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.memory import Memory
@@ -230,7 +231,10 @@ class Watched:
 
     def hear(self, event: Event) -> None:
         """An event arrives."""
-        take = {"pod": self.memory.pod, "table": self.memory.table, "writer": self.memory.writer}[event.kind]
+        memory = self.memory
+        take = {"pod": memory.pod, "table": memory.table, "writer": memory.writer, "defaults": memory.defaults}[
+            event.kind
+        ]
         take(copy.deepcopy(event.value), deleted=event.deleted)
 
     def _state(self) -> dict[tuple[str, str], Any]:
@@ -239,6 +243,8 @@ class Watched:
         found |= {("writer", name): copy.deepcopy(obj) for name, obj in world.writers.items()}
         if world.table is not None:
             found["table", TABLE[1]] = copy.deepcopy(world.table)
+        if world.defaults is not None:
+            found["defaults", CONFIG_MAP] = copy.deepcopy(world.defaults)
         return found
 
     def _etcd(self) -> bool:

@@ -13,6 +13,7 @@ from hudi_operator.plan.core.view import View
 REFERENCE_NOT_ALLOWED = "ReferenceNotAllowed"
 IMAGE_NOT_ALLOWED = "ImageNotAllowed"
 FENCING_MODE_NOT_POSSIBLE = "FencingModeNotPossible"
+INVALID_DEFAULTS = "InvalidDefaults"
 
 
 STARTS_SECONDS = 5.0
@@ -86,6 +87,7 @@ def may_not_start(view: View, writer: WriterSpec) -> str:
     """Why no driver of a HudiWriter may start; empty when one may."""
     return (
         problem(view)
+        or writer.defaults_problem
         or writer_image_problem(view, writer)
         or writer_account_problem(view, writer)
         or writer_problem(view, writer)

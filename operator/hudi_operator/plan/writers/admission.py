@@ -281,6 +281,10 @@ def _first_tick_is_to_come(c: _Candidate) -> Decision | None:
     )
 
 
+def _defaults_are_wrong(c: _Candidate) -> Decision | None:
+    return _stalled(launch.INVALID_DEFAULTS, c.spec.defaults_problem)
+
+
 def _option_is_not_allowed(c: _Candidate) -> Decision | None:
     return _stalled("OptionNotAllowed", options.writer_problem(c.spec, c.view.config.option_patterns))
 
@@ -337,7 +341,9 @@ REFUSED: Chain[_Candidate, Decision] = Chain(
 )
 """Why no attempt of such a writer may start, until a person changes something."""
 NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_kafka_is_wrong, REFUSED)
-"""All checks of `OWN_STATE` that stall a writer."""
+"""All checks of `OWN_STATE` that stall a writer for what it asks; the defaults of its namespace are
+another object, as its HudiTable is.
+"""
 OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _being_deleted,
     _has_an_active_attempt,
@@ -345,6 +351,7 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _run_is_over,
     _is_suspended,
     _first_tick_is_to_come,
+    _defaults_are_wrong,
     REFUSED,
     _rights_are_missing,
     _backs_off,

@@ -1,8 +1,9 @@
 """What a writer waits for, and whether its end comes as an event.
 
-Events are: a HudiTable or a HudiWriter of this table, a pod of the operator's, a change of the
-table's keys in etcd other than lock, queue and instants, and the end of a lease. While each writer
-of a table waits for such an event alone, nobody has to look at the table.
+Events are: a HudiTable or a HudiWriter of this table, the defaults of its namespace, a pod of the
+operator's, a change of the table's keys in etcd other than lock, queue and instants, and the end of
+a lease. While each writer of a table waits for such an event alone, nobody has to look at the
+table.
 
 What else ends a wait is looked for: Secrets, ServiceAccounts, nodes, namespaces and the operator's
 own rights are not watched, and an event of another HudiTable leads to no look at this one. A reason
@@ -25,6 +26,7 @@ EVENTS: Mapping[str, str] = {
     "OverlappingPartitions": "an attempt of the other writer ends, or a HudiWriter is edited",
     "BackOff": "nothing but its time, which status.nextRetryTime tells",
     "InvalidSpec": "the HudiWriter or its HudiTable is edited",
+    launch.INVALID_DEFAULTS: "the ConfigMap with the defaults is edited, or the HudiWriter",
     "OptionNotAllowed": "the HudiWriter is edited; another configuration starts another operator",
     launch.IMAGE_NOT_ALLOWED: "the HudiWriter is edited; another configuration starts another operator",
     launch.FENCING_MODE_NOT_POSSIBLE: "the HudiWriter or its HudiTable is edited",

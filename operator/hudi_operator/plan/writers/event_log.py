@@ -7,6 +7,7 @@ tables, and no table's files are there. The CRD has the rules that need nothing 
 from __future__ import annotations
 
 from hudi_contract import naming, options
+from hudi_operator.api.defaults import WHERE
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate.stalled import path_problem
@@ -19,8 +20,11 @@ def problem(view: View, writer: WriterSpec) -> str:
 
     Empty when it may.
     """
-    problems = (_problem(view, f"spec.sparkConf[{name!r}]", folder) for name, folder in folders(writer))
-    return next((found for found in problems if found), "")
+    for name, folder in folders(writer):
+        field = f"spec.sparkConf[{name!r}]"
+        if found := _problem(view, field, folder):
+            return f"{found} ({WHERE})" if field in writer.from_defaults else found
+    return ""
 
 
 def folders(writer: WriterSpec) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.defaults import CONFIG_MAP, KEY
 from hudi_operator.api.references import ANNOTATION
 from tests.support import ROOT, quick_yaml
 from tests.tiers.component.crds.cluster import (
@@ -40,6 +41,12 @@ SECRET: JsonDict = {"secretRefs": [{"name": "lake-credentials", "as": "S3"}]}
 OTHER: JsonDict = {"secretRefs": [{"name": "of-others", "as": "Env", "prefix": "APP_"}]}
 PYTHON = {"python": {"configMapKeyRef": {"name": "code", "key": "a.py"}, "function": "f"}}
 POD = "w-12345678-1-exec-1"
+DEFAULTS: JsonDict = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"namespace": NAMESPACE, "name": CONFIG_MAP},
+    "data": {KEY: "startDeadlineSeconds: 600"},
+}
 
 
 def _attested(user: str) -> JsonDict:
@@ -96,6 +103,7 @@ ASKED: dict[str, Any] = {
         "secret", "of-others", {"metadata": {"annotations": {ANNOTATION: "mine"}}}
     ),
     "change an attempt's ConfigMap": _patch("configmap", "attempt", {"data": {"job.json": "{}"}}),
+    "set the defaults of the namespace's writers": _apply(DEFAULTS),
     "read logs of pods": _can("get", "pods", "--subresource=log"),
     "start any pod": _can("create", "pods"),
     "run commands in a pod": _can("create", "pods", "--subresource=exec"),

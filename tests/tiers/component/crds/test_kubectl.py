@@ -389,6 +389,34 @@ def test_a_plan_says_what_would_happen(shell: Shell, light_cluster: Cluster, nam
     assert "forbidden" in done.stdout
 
 
+def test_a_plan_knows_the_defaults_of_the_namespace(shell: Shell, light_cluster: Cluster, namespace: str) -> None:
+    """kubectl reads the YAML, and the operator's planner judges the writer with them."""
+    text = "# of the platform team\n---\ndriver:\n  nodeSelector: {pool: hudi}\n"
+    text += "  tolerations:\n  - {key: a, operator: %s}\n"
+    meta = {"namespace": namespace, "name": "hudi-operator-defaults"}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"defaults.yaml": text % "Exists"}}
+    light_cluster.apply(made)
+    new = json.dumps(writer(namespace, name="new"))
+    done = shell.run("plan", "-f", "-", stdin=new)
+    assert done.returncode == 0, done.stderr
+    taken = "spec.driver.nodeSelector['pool'], spec.driver.tolerations\n"
+    assert f"with the defaults of the namespace (ConfigMap hudi-operator-defaults): {taken}" in done.stdout
+    bad = {**made, "data": {"defaults.yaml": text % "Sometimes"}}
+    done = shell.run("plan", "-f", "-", stdin=f"{json.dumps(bad)}\n{new}")
+    assert done.returncode == 1, done.stderr
+    assert f"HudiWriter {namespace}/new: stalls\n" in done.stdout
+    told = [line for line in done.stdout.splitlines() if "ConfigMap hudi-operator-defaults, defaults.yaml: " in line]
+    assert len(told) == 2, done.stdout
+    assert "driver.tolerations[0].operator" in told[0]
+    assert "Sometimes" in told[0]
+    bad = {**made, "data": {"defaults.yaml": "driver: {memory: 2Gi}"}}
+    done = shell.run("plan", "-f", "-", stdin=f"{json.dumps(bad)}\n{new}")
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("driver.memory = '2Gi': cannot be a default of a namespace") == 2
+    kept = light_cluster.get("configmap", "hudi-operator-defaults", "-n", namespace)["data"]
+    assert kept == made["data"], "nothing was changed"
+
+
 def jobs(cluster: Cluster, namespace: str) -> list[JsonDict]:
     found: list[JsonDict] = cluster.get("jobs", "-n", namespace)["items"]
     return found

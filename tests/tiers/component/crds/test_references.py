@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.defaults import CONFIG_MAP, KEY, VERB
 from tests.support.crds import schema
 from tests.tiers.component.crds.cluster import (
     DEFAULT_IMAGES,
     Cluster,
     JsonDict,
+    allow,
     grant,
     install,
     render,
@@ -198,6 +200,33 @@ def test_a_decision_needs_a_verb_of_its_own(light_cluster: Cluster, author: str,
     light_cluster.kubectl("delete", "ht", "flights", "-n", author)
     grant(light_cluster, author, verb, "huditables")
     light_cluster.apply(table(author, **spec), user="ann")
+
+
+def config_map(namespace: str, name: str, text: str) -> JsonDict:
+    meta = {"namespace": namespace, "name": name}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {KEY: text}}
+
+
+def test_defaults_of_a_namespace_need_a_verb_of_their_own(light_cluster: Cluster, author: str) -> None:
+    """They change pods of everybody's writers there: the right to ConfigMaps is not enough, nor is
+    that to writers.
+    """
+    verbs = ["get", "create", "update", "patch", "delete"]
+    allow(light_cluster, author, "config-maps", {"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs})
+    made, changed = (config_map(author, CONFIG_MAP, f"startDeadlineSeconds: {n}") for n in (60, 90))
+    told = f"user 'ann' needs the verb {VERB} on hudiwriters in namespace {author}"
+    assert told in light_cluster.refused(made, user="ann")
+    light_cluster.apply(config_map(author, "settings", "x"), user="ann")
+    light_cluster.apply(made)
+    assert told in light_cluster.refused(changed, user="ann")
+    delete = ("delete", "configmap", CONFIG_MAP, "-n", author, "--as=ann")
+    assert told in light_cluster.run(*delete).stdout
+    grant(light_cluster, author, VERB, "hudiwriters")
+    light_cluster.apply(changed, user="ann")
+    light_cluster.kubectl(*delete)
+    light_cluster.apply(made)
+    light_cluster.kubectl("delete", "namespace", author, "--wait=false")
+    wait_until(lambda: "NotFound" in light_cluster.run("get", "namespace", author).stdout, seconds=60)
 
 
 def test_unfreezing_needs_a_verb_of_its_own(light_cluster: Cluster, author: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hudi_contract import metadata, naming
+from hudi_contract import defaults, metadata, naming
 from hudi_contract.settle import Phase
 from hudi_operator.metrics import catalog
 from hudi_operator.model import classify
@@ -88,6 +88,15 @@ def leaves(value: Any, at: str) -> Iterator[str]:
         yield at
 
 
+def parts(fields: dict[str, Any], at: str) -> Iterator[str]:
+    """Fields of the text, and what of each a writer's own value replaces."""
+    for name, kind in fields.items():
+        if isinstance(kind, dict):
+            yield from parts(kind, f"{at}{name}.")
+        else:
+            yield f"{at}{name} {kind}"
+
+
 def sections() -> dict[str, list[str]]:
     """The whole list."""
     protocol = json.loads((ROOT / "operator" / "hudi_contract" / "protocol.json").read_text())
@@ -99,6 +108,7 @@ def sections() -> dict[str, list[str]]:
     return {
         "HudiTable": list(fields("huditables")),
         "HudiWriter": list(fields("hudiwriters")),
+        "Defaults of a namespace": [f"{defaults.CONFIG_MAP} {defaults.KEY}", *parts(defaults.FIELDS, "")],
         "Values of the chart": list(leaves(values, "")),
         "Words of conditions, events, states and classes": sorted(set().union(*map(words, PACKAGES))),
         "Exit codes of a driver": [f"{code} {name}" for code, name in classify.EXIT_CODES.items()],

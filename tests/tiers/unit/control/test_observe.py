@@ -522,3 +522,50 @@ def test_an_agent_that_no_table_uses_is_seen_by_the_next_table() -> None:
     ports.memory.pod(unused, deleted=False)
     assert asyncio.run(ports.observer.glance(("ns", "flights"))) is None
     assert "unused" in ports.look()
+
+
+class Defaulted(Ports):
+    """The namespace has defaults, which somebody creates just before a HudiWriter."""
+
+    def __init__(self, *, forbidden: bool = False) -> None:
+        super().__init__(EtcdFacts(revision=1, cluster_id="c"), [writer()])
+        self._forbidden, self._made = forbidden, False
+
+    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
+        found = await super().writers(namespace, table)
+        await asyncio.sleep(0)  # whoever asks meanwhile is answered first
+        self._made = True
+        return found
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        if kind != "ConfigMap":
+            return await super().get(kind, namespace, name)
+        assert (namespace, name) == ("ns", "hudi-operator-defaults")
+        if self._forbidden:
+            raise Fatal("read ConfigMap ns/hudi-operator-defaults: forbidden (403)")
+        meta = {"namespace": namespace, "name": name, "uid": "d"}
+        return {"metadata": meta, "data": {"defaults.yaml": "startDeadlineSeconds: 60"}} if self._made else None
+
+
+def defaulted(ports: Any) -> Observed:
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
+    )
+    return asyncio.run(observer.observe(("ns", "flights")))
+
+
+def test_the_defaults_are_those_that_were_there_when_a_writer_was_made() -> None:
+    found = defaulted(Defaulted())
+    ((_, spec, _),) = found.objects.writer_specs
+    assert spec is not None
+    assert spec.start_deadline_seconds == 60
+    assert spec.defaults_problem == ""
+
+
+def test_a_look_does_not_wait_for_the_right_to_read_defaults() -> None:
+    """Whoever is dead is fenced and settled; nothing starts."""
+    found = defaulted(Defaulted(forbidden=True))
+    assert found.etcd is not None
+    ((_, spec, _),) = found.objects.writer_specs
+    assert spec is not None
+    assert spec.defaults_problem.endswith("cannot be read: read ConfigMap ns/hudi-operator-defaults: forbidden (403)")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.adapters.etcd_watch import Change
 from hudi_operator.control.held_locks import LONG_SECONDS, HeldLocks
 from hudi_operator.control.index import TableIndex
-from hudi_operator.handlers import EtcdRouter, tables_of_pod
+from hudi_operator.control.memory import Memory
+from hudi_operator.handlers import EtcdRouter, registry, settings, tables_of_pod
 
 PATH = "s3a://lake/t"
 T = naming.table_id(PATH)
@@ -89,3 +91,29 @@ def test_a_lock_that_stays_leads_to_its_table_once() -> None:
     locks.take([lock(other, 6, deleted=True)])
     now[0] = 100.0
     assert locks.long() == []
+
+
+def test_defaults_lead_to_all_tables_of_their_namespace() -> None:
+    """The watch asks for that one name; another ConfigMap leads nowhere."""
+    index, memory, found = TableIndex("image"), Memory(), list[tuple[str, str]]()
+    for name, path in (("a", PATH), ("b", "s3a://lake/b")):
+        index.put(hudi_table(name, path))
+    elsewhere = hudi_table("c", "s3a://lake/c")
+    elsewhere["metadata"]["namespace"] = "other"
+    index.put(elsewhere)
+    (handler,) = [
+        each.fn for each in registry(index, memory, found.append)._watching.get_all_handlers()
+        if each.selector is not None and each.selector.any_name == "configmaps"
+    ]  # fmt: skip
+
+    def event(name: str, kind: str | None) -> None:
+        meta = {"namespace": "ns", "name": name, "uid": "u"}
+        asyncio.run(handler(body={"metadata": meta, "data": {}}, type=kind))
+
+    event("settings", None)
+    assert found == []
+    for kind in (None, "MODIFIED", "DELETED"):
+        found.clear()
+        event("hudi-operator-defaults", kind)
+        assert sorted(found) == [("ns", "a"), ("ns", "b")]
+    assert list(settings().watching.field_selectors.values()) == ["metadata.name=hudi-operator-defaults"]

@@ -13,7 +13,7 @@ from hudi_kubectl.cluster import Failed, Kubectl
 from hudi_kubectl.objects import TABLE, WRITER
 
 JsonDict = dict[str, Any]
-_KINDS = {"HudiTable": TABLE, "HudiWriter": WRITER, "Pod": "pods", "Job": "jobs.batch"}
+_KINDS = {"HudiTable": TABLE, "HudiWriter": WRITER, "Pod": "pods", "Job": "jobs.batch", "ConfigMap": "configmaps"}
 
 
 class Played(Kubectl):

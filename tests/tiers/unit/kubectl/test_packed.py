@@ -34,8 +34,19 @@ space = outlook.Namespace({"t": table}, {}, {"t": table}, {one.name: one for one
 print(outlook.of_table(space, "t").verdict)
 for one in outlook.of_writers(space, ["a", "b", "c"]):
     print(one.verdict)
+meta = {"name": "hudi-operator-defaults"}
+for text in ('{"startDeadlineSeconds": 60}', '{"image": "x"}'):
+    given = outlook.defaults_of({"metadata": meta, "data": {"defaults.yaml": text}}, __import__("json").loads)
+    space = outlook.Namespace({"t": table}, {}, {"t": table}, {"a": made[0]}, given)
+    print(outlook.of_writers(space, ["a"])[0].facts[-1][:52])
 assert "cronsim" not in sys.modules and "yaml" not in sys.modules
 """
+
+
+DEFAULTS = (
+    "with the defaults of the namespace (ConfigMap hudi-o",
+    "ConfigMap hudi-operator-defaults, defaults.yaml: ima",
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +61,9 @@ def test_a_plan_needs_nothing_but_python(packed: Path) -> None:
         [sys.executable, "-S", "-c", ASKS],
         env={"PYTHONPATH": str(packed)}, cwd=packed.parent, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.stdout.splitlines() == ["is unchanged", "starts now", "stalls", "does not start"], done.stderr
+    assert done.stdout.splitlines() == ["is unchanged", "starts now", "stalls", "does not start", *DEFAULTS], (
+        done.stderr
+    )
 
 
 def test_the_same_sources_give_the_same_bytes(packed: Path, tmp_path: Path) -> None:

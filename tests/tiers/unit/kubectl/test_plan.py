@@ -5,20 +5,24 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hudi_kubectl import outlook, planning
 from hudi_kubectl.cluster import Failed
-from hudi_kubectl.objects import TABLE, WRITER, Table, Writer
+from hudi_kubectl.objects import INVALID_DEFAULTS, TABLE, WRITER, Table, Writer
 from hudi_kubectl.outlook import Namespace, Outlook
 from hudi_kubectl.screen import Screen
+from hudi_operator.api.defaults import read
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.plan import forecast
+from hudi_operator.plan.core import launch
 from hudi_operator.plan.gate import gate
-from tests.support import crds
+from tests.support import crds, quick_yaml
+from tests.support.hostile.grammar import Generator
 from tests.tiers.unit.kubectl.played import Played
 
 JsonDict = dict[str, Any]
@@ -379,9 +383,19 @@ class Asked(Played):
         self.file, self.refusals = file, refusals or {}
 
     def written_in(self, file: str, stdin: str = "") -> list[JsonDict]:
+        if file == "-":
+            return [self._read(stdin)]
         if file != "objects.yaml":
             raise Failed("error: the path does not exist")
         return self.file
+
+    @staticmethod
+    def _read(stdin: str) -> JsonDict:
+        try:
+            found: JsonDict = quick_yaml.load(stdin)
+        except Exception as error:
+            raise Failed(f"error: error parsing STDIN: {error}") from None
+        return found
 
     def applied(self, what: JsonDict) -> JsonDict:
         name = what["metadata"]["name"]
@@ -430,3 +444,164 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         planning.plan(Asked(file=[]), Screen(), ["nothing.yaml"])
     with pytest.raises(Failed, match=r"^-f objects.yaml: there is no object in it$"):
         planning.plan(Asked(file=[]), Screen(), ["objects.yaml"])
+
+
+# ---- defaults of a namespace
+POOL = "driver: {nodeSelector: {pool: hudi}}\nexecutors: {nodeSelector: {pool: spot}}\n"
+TAKEN = "with the defaults of the namespace (ConfigMap hudi-operator-defaults): spec.driver.nodeSelector['pool']"
+WHERE = "ConfigMap hudi-operator-defaults, defaults.yaml: "
+UNREAD = "the defaults of namespace team: you may not read ConfigMap hudi-operator-defaults"
+
+
+def config_map(text: str, key: str = "defaults.yaml") -> JsonDict:
+    meta = {"name": "hudi-operator-defaults", "namespace": "team"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {key: text}}
+
+
+class Forbidden(Asked):
+    """The user has no right to read ConfigMaps."""
+
+    def get(self, kind: str, name: str) -> JsonDict:
+        if kind == "configmaps":
+            raise Failed("Error from server (Forbidden): configmaps is forbidden")
+        return super().get(kind, name)
+
+
+def planned(asked: Asked, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[JsonDict], list[str]]:
+    """Exit code, objects, and what was not looked at."""
+    code = planning.plan(asked, Screen(as_json=True), ["objects.yaml"])
+    told = json.loads(capsys.readouterr().out)
+    return code, told["objects"], told["notLookedAt"]
+
+
+def test_a_writer_starts_with_the_defaults_of_its_namespace(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that count for it."""
+    code, (one,), unread = planned(Asked(table(), config_map(POOL), file=[writer()]), capsys)
+    assert (code, one["verdict"], one["facts"]) == (0, outlook.STARTS, ["as attempt 1", TAKEN])
+    assert unread == list(outlook.UNKNOWN)
+    _, (one,), _ = planned(Asked(table(), config_map(POOL), file=[writer(executors={"instances": 2})]), capsys)
+    assert one["facts"][1] == f"{TAKEN}, spec.executors.nodeSelector['pool']"
+    own = writer(driver={"nodeSelector": {"pool": "own"}})
+    _, (one,), _ = planned(Asked(table(), config_map(POOL), file=[own]), capsys)
+    assert one["facts"] == ["as attempt 1"]
+    away = table(ready="AgentNotReady")
+    _, (one,), _ = planned(Asked(away, config_map(POOL), file=[writer()]), capsys)
+    assert (one["verdict"], one["facts"][-1]) == (outlook.UNTOLD, TAKEN)
+
+
+BAD_DEFAULTS = [
+    (config_map("image: x:1"), f"{WHERE}image = 'x:1': cannot be a default of a namespace; driver, executors, "),
+    (
+        config_map("sparkConf: {spark.master: local}"),
+        f"{WHERE}sparkConf['spark.master'] = 'local': owned by the operator",
+    ),
+    (config_map("- a"), f"{WHERE}expected an object, found a list"),
+    (config_map("a: b: c"), f"{WHERE}error: error parsing STDIN"),
+    (config_map("", key="x"), "ConfigMap hudi-operator-defaults: needs the key defaults.yaml, has x"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_DEFAULTS, ids=[message[:70] for _, message in BAD_DEFAULTS])
+def test_bad_defaults_stall_what_would_start(bad: JsonDict, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, (one,), _ = planned(Asked(table(), bad, file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (1, outlook.STALLS)
+    (fact,) = one["facts"]
+    assert fact.startswith(message)
+    # Who rests does not care; who runs goes on, and is told what comes after.
+    code, (one,), _ = planned(Asked(table(), bad, file=[writer(suspend=True)]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.RESTS)
+    code, (one,), _ = planned(Asked(table(), writer(status=RUNS), bad, file=[writer(status=RUNS)]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.RUNS)
+    assert one["facts"][-1].startswith(f"no other attempt follows attempt 2: {message}")
+
+
+def test_what_the_operator_has_said_of_them_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its reader of YAML knows more: anchors, and names that stand there twice."""
+    condition = {
+        "type": "Stalled",
+        "status": "True",
+        "reason": launch.INVALID_DEFAULTS,
+        "message": f"{WHERE}line 2: twice",
+    }
+    waits = writer("waits", status={"state": "Stalled", "conditions": [condition]})
+    code, (one,), _ = planned(Asked(table(), waits, config_map(POOL), file=[writer()]), capsys)
+    assert (code, one["verdict"], one["facts"]) == (1, outlook.STALLS, [f"{WHERE}line 2: twice"])
+    # Of a text that is to replace it nothing was said.
+    code, (changed, one), _ = planned(Asked(table(), waits, config_map("x"), file=[config_map(POOL), writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.STARTS)
+    assert (changed["verdict"], changed["kind"]) == (outlook.CHANGES, "ConfigMap")
+    assert changed["facts"] == ["from their next attempt on, for the HudiWriters load, waits"]
+
+
+def test_what_the_operator_has_said_counts_for_who_may_not_read_them(capsys: pytest.CaptureFixture[str]) -> None:
+    condition = {"type": "Stalled", "status": "True", "reason": launch.INVALID_DEFAULTS, "message": f"{WHERE}wrong"}
+    waits = writer("waits", status={"state": "Stalled", "conditions": [condition]})
+    code, (one,), unread = planned(Forbidden(table(), waits, file=[writer()]), capsys)
+    assert (code, one["verdict"], one["facts"]) == (1, outlook.STALLS, [f"{WHERE}wrong"])
+    assert unread[0] == UNREAD
+    # Without the ConfigMap it was said of one that is gone.
+    code, (one,), _ = planned(Asked(table(), waits, file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.STARTS)
+
+
+def test_who_was_stalled_by_them_takes_a_place_when_they_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    condition = {"type": "Stalled", "status": "True", "reason": launch.INVALID_DEFAULTS, "message": f"{WHERE}wrong"}
+    first = writer("first", priority=5, status={"state": "Stalled", "conditions": [condition]})
+    alone = table(concurrency={"maxWriters": 1})
+    _, (_, one), _ = planned(Asked(alone, first, config_map("x"), file=[config_map(POOL), writer()]), capsys)
+    assert (one["verdict"], one["facts"]) == (outlook.WAITS, ["1 of 1 writers run: first"])
+    _, (_, one), _ = planned(Asked(alone, first, config_map("x"), file=[config_map("y"), writer()]), capsys)
+    assert one["verdict"] == outlook.STALLS
+
+
+def test_a_writer_that_does_not_bear_them_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    full = writer(driver={"nodeSelector": {f"label-{number}": "x" for number in range(16)}})
+    code, (one,), _ = planned(Asked(table(), config_map(POOL), file=[full]), capsys)
+    assert (code, one["verdict"]) == (1, outlook.STALLS)
+    assert one["facts"] == [
+        f"{WHERE}together with this HudiWriter: spec.driver.nodeSelector: has 17 entries, must have at most 16"
+    ]
+    # Values that no writer bears are told of the ConfigMap, whoever is in the file.
+    bad = config_map("driver: {nodeSelector: {pool: 1}}")
+    code, (one,), _ = planned(Asked(table(), file=[bad]), capsys)
+    said = f"{WHERE}driver.nodeSelector['pool']: expected str, found 1"
+    assert (code, one["verdict"], one["facts"][0]) == (1, outlook.STALLS, said)
+
+
+@pytest.mark.parametrize("spec", [{}, {"path": ""}], ids=["no table", "a table without a path"])
+def test_bad_defaults_stall_a_writer_without_a_table(spec: JsonDict, capsys: pytest.CaptureFixture[str]) -> None:
+    tables = [table(**spec)] if spec else []
+    code, (one,), _ = planned(Asked(*tables, config_map("image: x"), file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (1, outlook.STALLS)
+    assert one["facts"][0].startswith(f"{WHERE}image = 'x': cannot be a default of a namespace")
+    code, (one,), _ = planned(Asked(*tables, config_map("image: x"), file=[writer(suspend=True)]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.WAITS if tables else outlook.RESTS)
+
+
+def test_the_config_map_of_the_file_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    code, (one, two), _ = planned(Asked(table(), file=[config_map("image: x"), writer()]), capsys)
+    assert (code, one["verdict"], two["verdict"]) == (1, outlook.STALLS, outlook.STALLS)
+    assert one["facts"][0] == two["facts"][0]
+    code, (one, _), _ = planned(Asked(table(), file=[config_map(POOL), writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.NEW)
+    _, (one,), _ = planned(Asked(table(), config_map(POOL), file=[config_map(POOL)]), capsys)
+    assert (one["verdict"], one["facts"]) == (outlook.SAME, [])
+
+
+def test_who_may_not_read_them_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code, (one,), unread = planned(Forbidden(table(), config_map("image: x"), file=[writer()]), capsys)
+    assert (code, one["verdict"]) == (0, outlook.STARTS)
+    assert unread[0] == UNREAD
+
+
+def test_kubectl_reads_what_the_operator_reads() -> None:
+    """The text becomes a part of an object: its lines are indented, its head is left out."""
+    asked, wrong = Asked(file=[]), 0
+    for seed in range(200):
+        tree = Generator(seed).defaults()
+        for text in (json.dumps(tree), f"# a comment\n---\n{json.dumps(tree, indent=2)}\n"):
+            found = outlook.defaults_of(config_map(text), partial(planning._loads, asked))
+            assert found == read(config_map(text)), seed
+            wrong += bool(found.problem)
+    assert 20 < wrong < 380
+    assert INVALID_DEFAULTS == launch.INVALID_DEFAULTS

@@ -343,7 +343,7 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
     tree = ast.parse(source.read_text(), feature_version=(3, 9))
     names = {"argparse", "dataclasses", "datetime", "io", "json", "os", "pathlib", "re", "shutil", "subprocess", "sys"}
     names |= {"tarfile", "time", "typing", "xml", "collections", "__future__", "hudi_kubectl", "hudi_contract"}
-    names |= {"contextlib", "fnmatch", "shlex", "signal", "uuid"}
+    names |= {"contextlib", "fnmatch", "functools", "shlex", "signal", "uuid"}
     names |= {"hudi_operator"} if source.name == "outlook.py" else set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -352,6 +352,7 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
             assert (node.module or "").split(".")[0] in names
             assert node.module != "hudi_contract" or {one.name for one in node.names} <= {
                 "allowed_options",
+                "defaults",
                 "secret_names",
             } | ({"naming"} if source.name == "outlook.py" else set())
             assert node.module != "datetime" or "UTC" not in {one.name for one in node.names}, "datetime.UTC is of 3.11"
@@ -374,3 +375,15 @@ def test_a_status_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
     assert told.splitlines()[0] == ("\x1b[31mFailed\x1b[0m: \\x1b]0;owned\\x07 \\x1b[2J\\x9b2J\\r\\x00 ü\tx")
     assert "\\x1b[8mhidden" in told
     assert told.count("\x1b[31mFailed\x1b[0m") == 2
+
+
+def test_who_waits_for_the_defaults_of_its_namespace_is_told_where_they_are() -> None:
+    told = "ConfigMap hudi-operator-defaults, defaults.yaml: image = 'x': cannot be a default of a namespace"
+    waits = writer(
+        "Stalled", condition("Stalled", "True", "InvalidDefaults", told), spec={"tableRef": {"name": "flights"}}
+    )
+    said = chain(why.of_writer(waits, world(table(), waits)))
+    assert (
+        "Stalled=True, InvalidDefaults for 60s\n      → kubectl edit configmap hudi-operator-defaults -n team" in said
+    )
+    assert told in said

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import yaml
 
 from hudi_kubectl import outlook, why
 from hudi_kubectl.objects import Table, Writer
@@ -147,6 +148,11 @@ def table_was_bad(world: World) -> None:
     world.pass_time(5)
 
 
+def namespace_has(text: str) -> Step:
+    """Defaults for its HudiWriters."""
+    return lambda world: world.set_defaults(text)
+
+
 def own_as_source(world: World) -> None:
     """A HudiTable that is read is read live, as any other."""
     world.sources["flights"] = world.table or {}
@@ -269,6 +275,15 @@ CASES = (
     Case(
         "schedule", "_first_tick_is_to_come", "AwaitingSchedule", Kind.SCHEDULED, made(schedule={"cron": "0 3 * * *"})
     ),
+    Case("defaults", "_defaults_are_wrong", "InvalidDefaults", STALL, made(), before=namespace_has("image: x")),
+    Case(
+        "defaults that it does not bear",
+        "_defaults_are_wrong",
+        "InvalidDefaults",
+        STALL,
+        made(driver={"nodeSelector": {f"label-{number}": "x" for number in range(16)}}),
+        before=namespace_has("driver: {nodeSelector: {pool: hudi}}"),
+    ),
     Case("option", "_option_is_not_allowed", "OptionNotAllowed", STALL, made(hudiOptions=BAD)),
     Case("spark", "_option_is_not_allowed", "OptionNotAllowed", STALL, made(sparkConf={"spark.jars": "x"})),
     Case(
@@ -277,6 +292,14 @@ CASES = (
         "PathNotAllowed",
         STALL,
         made(sparkConf={"spark.eventLog.dir": "s3a://lake/flights/log"}),
+    ),
+    Case(
+        "event log of the defaults in the table",
+        "_event_log_is_not_allowed",
+        "PathNotAllowed",
+        STALL,
+        made(),
+        before=namespace_has("sparkConf: {spark.eventLog.dir: s3a://lake/flights/log}"),
     ),
     Case(
         "reads itself",
@@ -608,7 +631,8 @@ def asked(case: Case) -> tuple[Decision, Outlook]:
     case.change(world)
     tables, writers = objects(world)
     _, decisions = planner(replace(world.observe(), **case.facts), case.config)
-    space = Namespace(tables_before, writers_before, tables, writers)
+    given = outlook.defaults_of(world.defaults, yaml.safe_load)
+    space = Namespace(tables_before, writers_before, tables, writers, given)
     (told,) = outlook.of_writers(space, ["w"], world.now_ms)
     return decisions["w"], told
 
@@ -659,6 +683,15 @@ def test_a_running_writer_of_a_table_that_will_stall_is_told_so() -> None:
     assert told.facts[-1].startswith(
         "HudiTable flights is stalled (OptionNotAllowed: spec.hudiOptions['hoodie.base.path']"
     )
+
+
+def test_a_running_writer_is_told_of_wrong_defaults() -> None:
+    """They are another object, as its table is, and it has begun without them."""
+    case = Case("", "", "", Kind.ACTIVE, lambda world: world.set_defaults("image: x"), before=running())
+    decision, told = asked(case)
+    assert (decision.kind, told.verdict) == (Kind.ACTIVE, outlook.RUNS)
+    said = "no other attempt follows attempt 1: ConfigMap hudi-operator-defaults, defaults.yaml: image = 'x': cannot"
+    assert told.facts[0].startswith(said)
 
 
 def test_a_stalled_writer_takes_no_place_of_the_plan() -> None:
