@@ -232,6 +232,8 @@ class HoldDone(Record):
     """Until then its files are kept, by the clock of whoever would delete them: `until_ms`, and
     what this clock may be ahead.
     """
+    granted: bool = field(default=False, metadata=LEFT_OUT)
+    """It was `Completed` before its end was changed: no other commit is chosen for it."""
     at_ms: Ms | None = None
 
 

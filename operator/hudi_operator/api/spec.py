@@ -29,7 +29,6 @@ from hudi_operator.api.fields import (
     read,
     record,
     records,
-    size,
     text,
     text_map,
     texts,
@@ -38,6 +37,7 @@ from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.holds import Hold
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
+from hudi_operator.api.more_memory import MoreMemory
 from hudi_operator.api.pod_settings import (
     ENV_PREFIX,
     ExecutorSettings,
@@ -431,17 +431,6 @@ class ClassLimit:
 
 
 @dataclass(frozen=True)
-class MoreMemory:
-    """Memory of driver and executors after an attempt that had too little; one of them is set."""
-
-    max_memory: str = size(unset="")
-    """Most heap of the driver; empty: it does not grow."""
-    max_executor_memory: str = size(unset="")
-    """Most heap of an executor; empty: it does not grow."""
-    increase_percent: int = number(50, at_least=10, at_most=100)
-
-
-@dataclass(frozen=True)
 class PodHistory:
     """How many driver pods of ended attempts stay for their logs, and how long."""
 
@@ -474,12 +463,11 @@ class RetryPolicy:
 
     def problem(self) -> str:
         """Why this is no policy; empty when it is one."""
-        policy = self.out_of_memory
-        if policy is not None and not (policy.max_memory or policy.max_executor_memory):
-            return "retryPolicy.outOfMemory: needs maxMemory, maxExecutorMemory or both"
+        if self.out_of_memory is not None and (found := self.out_of_memory.problem()):
+            return f"retryPolicy.outOfMemory: {found}"
         if self.most_attempts > MOST_ATTEMPTS:
-            found, most = self.most_attempts - 1, MOST_ATTEMPTS - 1
-            return f"retryPolicy.classLimits: together with limit {found} retries, more than {most}"
+            retries, most = self.most_attempts - 1, MOST_ATTEMPTS - 1
+            return f"retryPolicy.classLimits: together with limit {retries} retries, more than {most}"
         return ""
 
 

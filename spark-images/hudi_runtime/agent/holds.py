@@ -48,6 +48,8 @@ class Holds(LongTask):
         self.session = context.session
         self._actions = actions
         self._retry_at: dict[str, float] = {}
+        self._looked = False
+        """A look was begun since the last pass."""
 
     def _note_losses(self) -> None:
         """Do nothing: a look writes nothing."""
@@ -55,6 +57,10 @@ class Holds(LongTask):
     def consider(self, look: Observation) -> None:
         """Answer new and changed requests, and forget holds that are withdrawn."""
         if not self.idle or self._cancelled:
+            return
+        if self._looked:
+            # These records may be older than the answer. The next ones are newer.
+            self._looked = False
             return
         asked = {id: HoldRequest.known(value) for id, value in look.requests.items() if named(RequestKind.HOLD, id)}
         for id, entry in look.records.holds.items():
@@ -88,7 +94,8 @@ class Holds(LongTask):
         new = known.since_ms != request.since_ms
         if known.result is Result.FAILED and not new and known.until_ms == until:
             return
-        if new or not known.instant:
+        over = known.result is Result.PENDING and now_ms() >= known.kept_until_ms and known.until_ms != until
+        if new or not known.instant or over:
             known = HoldDone(
                 name=request.name,
                 result=Result.PENDING,
@@ -98,7 +105,9 @@ class Holds(LongTask):
             )
             known = self._begin_hold(id, request, self._save(id, known))
         elif known.until_ms != request.until_ms:
-            known = self._save(id, known.but(result=Result.PENDING, message="", until_ms=until, kept_until_ms=kept))
+            granted = known.granted or known.result is not Result.PENDING
+            times = {"until_ms": until, "kept_until_ms": kept}
+            known = self._save(id, known.but(result=Result.PENDING, message="", granted=granted, **times))
         if now_ms() >= kept:
             return
         hold = Hold(request.name, known.instant, known.boundary)
@@ -126,10 +135,11 @@ class Holds(LongTask):
         if not self._actions.removing.acquire(blocking=False):
             raise NotYet("a clean is being planned, or instants are being archived")
         try:
+            # First: what an agent that ends meanwhile has put on the timeline is in the listing.
+            others = self.context.records().other_agents(self.session.inc)
             timeline = self.table.timeline()
         finally:
             self._actions.removing.release()
-        others = self.context.records().other_agents(self.session.inc)
         if others:
             raise NotYet(f"another agent ({others[0]}) is not settled")
         pending = next((i.requested for i in timeline.pending if i.action == "clean"), "")
@@ -141,7 +151,7 @@ class Holds(LongTask):
         timeline = self._quiet()
         self._require_there(timeline, hold)
         # A commit that was archived may have completed after an older one that is held.
-        archived = bool(request.instant) and self.table.has_archive()
+        archived = (bool(request.instant) or known.granted) and self.table.has_archive()
         if not archived and not holds.doubtful(timeline, hold):
             self._save(id, known.but(result=Result.COMPLETED, message=""))
             return
@@ -150,6 +160,7 @@ class Holds(LongTask):
         def run() -> None:
             self._guarded(id, lambda: self._look(id, request, known, hold))
 
+        self._looked = True
         self._begin(run)
 
     def _look(self, id: str, request: HoldRequest, known: HoldDone, hold: Hold) -> None:
@@ -158,7 +169,7 @@ class Holds(LongTask):
         why = self._why_not(timeline, hold)
         if not why:
             self._save(id, known.but(result=Result.COMPLETED, message=""))
-        elif request.instant:
+        elif request.instant or known.granted:
             raise Refused(why)
         else:  # the last commit was asked for, and it is a newer one by now
             self._begin_hold(id, request, known.but(message=""))
@@ -172,9 +183,9 @@ class Holds(LongTask):
         try:
             deleted = self.table.to_be_deleted(holds.doubtful(timeline, hold))
             replacing = tuple(i for i in timeline.completed if i.action == "replacecommit")
-            replaced = {
-                group: instant.requested for instant, info in self.table.written(replacing) for group in info.replaced
-            }
+            before = tuple(i for i in archived if i.action == "replacecommit")
+            written = (*(self.table.archived_written(before) if before else ()), *self.table.written(replacing))
+            replaced = {group: instant.requested for instant, info in written for group in info.replaced}
         except Missing as error:
             return f"{error} has left the active timeline: what it has deleted or replaced is not known"
         writes = (i for i in (*archived, *timeline.completed) if i.action in tl.WRITE_ACTIONS)

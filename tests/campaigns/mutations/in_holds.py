@@ -11,6 +11,8 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 PURE = f"{RUNTIME}/services/test_holds.py"
 AGENT = f"{RUNTIME}/agent/test_holds.py"
 REQUESTS = "tests/tiers/unit/plan/requests/test_hold_requests.py"
+ASKS = "others = self.context.records().other_agents(self.session.inc)"
+LISTS = "timeline = self.table.timeline()"
 
 HOLDS = (
     mutation(
@@ -171,5 +173,37 @@ HOLDS = (
         "a savepoint is deleted while the restore to it is asked for",
         a("agent/savepoints", "if any(named(RequestKind.RESTORE, other) for other in requests):", "if not requests:"),
         "tests/tiers/unit/runtime/agent/test_savepoints.py::test_what_may_still_need_it_is_waited_for",
+    ),
+    mutation(
+        "who-asks-as-of-a-commit-sees-all-that-completed-before",
+        "F592 I8",
+        "a hold of a commit is granted although what its reader needs was deleted for an earlier completion",
+        a("services/holds", " or i.requested > hold.instant]", "]"),
+        f"{AGENT}::test_who_asks_as_of_a_commit_does_not_see_what_was_requested_after_it",
+    ),
+    mutation(
+        "an-extension-does-not-look-at-the-archive",
+        "F592 I8",
+        "a hold that had ended is granted again although an archived commit has replaced files of it",
+        a("agent/holds", "(bool(request.instant) or known.granted) and", "bool(request.instant) and"),
+        f"{AGENT}::test_a_hold_that_is_extended_after_its_end_is_looked_at_with_the_archive",
+    ),
+    mutation(
+        "a-granted-hold-goes-over-to-another-commit",
+        "F592 I8",
+        "the status says Granted, and what the reader reads is gone",
+        a("agent/holds", "        elif request.instant or known.granted:", "        elif request.instant:"),
+        f"{AGENT}::test_a_hold_that_was_granted_is_of_no_other_commit",
+    ),
+    mutation(
+        "who-ends-meanwhile-is-not-listed",
+        "F592 I8",
+        "a clean of an agent that ends meanwhile is not seen, and the hold is granted",
+        a(
+            "agent/holds",
+            f"            {ASKS}\n            {LISTS}\n",
+            f"            {LISTS}\n            {ASKS}\n",
+        ),
+        f"{AGENT}::test_what_an_agent_did_that_ends_meanwhile_is_listed",
     ),
 )

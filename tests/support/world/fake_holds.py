@@ -114,6 +114,8 @@ class Fake:
         for instant in instants:
             yield instant, SimpleNamespace(replaced=self.replaced.get(instant.requested, frozenset()))
 
+    archived_written = written
+
     def holds(self) -> Holds:
         """The agent's own code."""
         table: Any = self

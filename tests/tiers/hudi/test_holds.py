@@ -129,6 +129,7 @@ def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: s
     if kind == "MergeOnRead":
         until("it is compacted", lambda: bases(table) > 1 and not table.pending(), alive=agent, timeout=WAIT)
     world.table(name, type=kind, services=EAGER | compacts).assign(agent_name)
+    written = newest(table)
     record = cleaned(table, agent, "beside-the-hold")
     assert files <= set(table.data_files()), record
     assert values(in_time) == {"seed"}
@@ -153,7 +154,7 @@ def test_what_a_reader_of_a_hold_needs_stays_until_its_end(world: World, kind: s
 
     # The last commit can be held at once. One whose files were deleted is refused, and says why.
     done = hold(table, "again", agent, since=now_ms(), seconds=3600)
-    assert (done["result"], done["instant"]) == ("Completed", newest(table).requested)
+    assert (done["result"], done["instant"]) == ("Completed", written.requested), "cleans write no rows"
     done = hold(table, "late", agent, instant=begin.requested, since=now_ms(), seconds=3600)
     assert done["result"] == "Failed"
     assert "was deleted by a clean before the hold" in done["message"]

@@ -52,6 +52,7 @@ ELSEWHERE = (
     "paths[]",
     "memory",
     "maxMemory",
+    "maxExecutorMemory",
     "FileSize",
     "env[].name",
     "javaOptions[]",

@@ -11,7 +11,9 @@ import pytest
 from hudi_contract.words import Result
 from hudi_operator.api.holds import Hold
 from hudi_runtime.agent import holds as agent_holds
+from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
+from tests.support.world.agent_contexts import look
 from tests.support.world.fake_holds import Fake, base, done, t
 
 NOW = 1_000_000
@@ -116,7 +118,8 @@ def test_the_last_commit_is_chosen_anew_when_a_clean_was_quicker() -> None:
                    "untilMs": NOW + 3_600_000, "keptUntilMs": NOW + 3_605_000, "atMs": 1})  # fmt: skip
     fake.serve(keeper, asked())
     assert answer(fake)[:2] == ("Pending", t(5))
-    fake.serve(keeper, asked())
+    for _ in range(2):  # in the first pass the records may be from before the look
+        fake.serve(keeper, asked())
     assert answer(fake) == ("Completed", t(5), "")
 
 
@@ -218,3 +221,99 @@ def test_a_record_that_cannot_be_read_is_written_anew() -> None:
     fake.serve(fake.holds(), asked())
     assert answer(fake) == ("Completed", t(3), "")
     assert Result(fake.kv[KEY]["result"]) is Result.COMPLETED
+
+
+def test_who_asks_as_of_a_commit_does_not_see_what_was_requested_after_it() -> None:
+    """Also when that was completed before: a clean may have deleted what it had replaced."""
+    names = [done(2, 9), done(4, 5), done(6, 7), done(10, 11, "clean")]
+    fake = Fake(names, files={"a": [base("g", 4), base("g", 6)]}, deleted={"a": {base("g", 1)}})
+    fake.serve(fake.holds(), asked(t(2)))
+    assert answer(fake) == ("Failed", t(2), f"file a/{base('g', 1)} was deleted by a clean before the hold")
+
+
+LAPSED = {"name": "a", "instant": t(3), "boundary": t(4), "sinceMs": NOW - 300_000, "untilMs": NOW - 10,
+          "keptUntilMs": NOW - 5, "atMs": 1}  # fmt: skip
+
+
+def test_a_hold_that_is_extended_after_its_end_is_looked_at_with_the_archive() -> None:
+    archived = (tl.Instant(t(2), "commit", tl.State.COMPLETED, t(6)),)
+    fake = Fake([done(3, 4), done(7, 8, "clean")], archived=archived)
+    fake.put(KEY, LAPSED | {"result": "Completed"})
+    fake.serve(fake.holds(), asked(since=NOW - 300_000, seconds=7200))
+    result, instant, why = answer(fake)
+    assert (result, instant) == ("Failed", t(3))
+    assert why.startswith(f"commit {t(2)} completed after {t(3)} and was archived")
+
+
+def test_a_hold_that_was_granted_is_of_no_other_commit() -> None:
+    """Its reader has begun: what it reads is gone, whatever else could be kept."""
+    fake = Fake([*COMMITS, done(5, 6), done(7, 8, "clean")], files={"p": [base("g", 5)]}, deleted={"p": {base("g", 3)}})
+    keeper = fake.holds()
+    fake.put(KEY, LAPSED | {"result": "Completed"})
+    for _ in range(3):
+        fake.serve(keeper, asked(since=NOW - 300_000, seconds=7200))
+        assert answer(fake) == ("Failed", t(3), f"file p/{base('g', 3)} was deleted by a clean before the hold")
+
+
+def test_a_hold_that_was_never_granted_in_its_time_is_of_the_last_commit() -> None:
+    fake = Fake([*COMMITS, done(5, 6), done(7, 8, "clean")])
+    fake.put(KEY, LAPSED | {"result": "Pending"})
+    fake.serve(fake.holds(), asked(since=NOW - 300_000, seconds=7200))
+    assert answer(fake) == ("Completed", t(5), "")
+
+
+def test_what_an_agent_did_that_ends_meanwhile_is_listed() -> None:
+    """The timeline is listed after it was asked who else may delete files."""
+    fake = Fake(COMMITS, others=["agent-other"])
+    records = fake.records
+
+    def ends_then() -> Any:
+        found = records()
+        if fake.others:
+            fake.others, fake.names = [], [*COMMITS, f"{t(5)}.clean.requested"]
+            return records()
+        return found
+
+    fake.records = ends_then  # type: ignore[method-assign]
+    keeper = fake.holds()
+    request = asked()
+    listed = fake.timeline
+
+    def timeline() -> tl.Timeline:
+        found = listed()
+        fake.records()
+        return found
+
+    fake.timeline = timeline  # type: ignore[method-assign]
+    keeper.consider(agent_look(fake, request))
+    assert answer(fake) == ("Pending", t(3), f"clean {t(5)} began before the hold, and is not over")
+
+
+def agent_look(fake: Fake, request: dict[str, Any]) -> Any:
+    """A pass whose records were read while the other agent was there."""
+    found = look({str(request["id"]): request}, Records({}, {}, {}, {}))
+    object.__setattr__(found, "timeline", tl.parse(COMMITS))
+    return found
+
+
+def test_what_was_replaced_by_an_archived_commit_is_needed_by_nobody() -> None:
+    names = [done(3, 4), done(5, 6), done(7, 8, "clean")]
+    gone = (tl.Instant(t(1), "replacecommit", tl.State.COMPLETED, t(2)),)
+    for replaced, result in ((frozenset({("p", "g")}), "Completed"), (frozenset(), "Failed")):
+        fake = Fake(names, archived=gone, deleted={"p": {base("g", 0)}}, replaced={t(1): replaced})
+        fake.serve(fake.holds(), asked(t(3)))
+        assert answer(fake)[0] == result
+
+
+def test_records_from_before_a_look_do_not_undo_its_answer() -> None:
+    fake = Fake(LATER, files={"p": [base("g", 1), base("g", 5)]}, deleted={"p": {base("g", 0)}})
+    keeper, request = fake.holds(), asked(t(1))
+    fake.serve(keeper, request)
+    assert answer(fake)[0] == "Completed"
+    answered = dict(fake.kv[KEY])
+    old = Fake(LATER, kv={KEY: answered | {"result": "Pending", "atMs": 1}})
+    found = look({str(request["id"]): request}, old.records())
+    object.__setattr__(found, "timeline", tl.parse(LATER))
+    keeper.consider(found)
+    assert fake.kv[KEY] == answered
+    assert len(fake.asked) == 1
