@@ -265,6 +265,17 @@ func deafClient(t *testing.T, connection *grpc.ClientConn, asked *pb.TxnRequest,
 	}
 }
 
+// unread are the bytes of answers that clients were sent and have not read.
+func (c *crowd) unread() (all int64) {
+	for _, member := range c.everybody() {
+		if answers := member.answers.Load(); answers != nil {
+			bytes, _ := answers.unwritten()
+			all += bytes
+		}
+	}
+	return all
+}
+
 // Answers that a client does not read take no memory from others: where there is none left, who holds most
 // loses connections.
 func TestAnswersThatNobodyReadsGiveWay(t *testing.T) {
@@ -275,7 +286,7 @@ func TestAnswersThatNobodyReadsGiveWay(t *testing.T) {
 	read := of(get(own+"queue/", string(prefixEnd(own+"queue/"))))
 	deaf := connect()
 	deafClient(t, deaf, read, 20)
-	soon(t, "answers that nobody reads", func() bool { return g.limits.heldNow() > 9<<20 })
+	soon(t, "answers that nobody reads", func() bool { return g.crowd.unread() > 9<<20 })
 	time.Sleep(2 * answerPatience)
 	held, err := g.limits.reserve(context.Background(), "table "+otherTable, g.limits.answerBytes)
 	if err != nil {
@@ -307,7 +318,7 @@ func TestAnAnswerIsReadInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	deafClient(t, deaf, read, 3)
-	soon(t, "answers that nobody reads", func() bool { return g.limits.heldNow() >= 3*3<<20 })
+	soon(t, "answers that nobody reads", func() bool { return g.crowd.unread() >= 3*3<<20 })
 	g.crowd.hangUp(answerTime)
 	if g.crowd.closed.Load() != 0 {
 		t.Error("a connection was closed at once")

@@ -251,8 +251,21 @@ func TestNobodyGivesWayForWhatIsGone(t *testing.T) {
 		}
 		ours = append(ours, made)
 	}
-	g.crowd.mu.Lock()
-	for member := range g.crowd.members {
+	eventually(t, "the bytes do not come", func() bool {
+		known, received := 0, int64(0)
+		for _, member := range g.crowd.everybody() {
+			member.mu.Lock()
+			for _, stream := range member.streams {
+				received += stream.received
+			}
+			member.mu.Unlock()
+			if *member.who.Load() == "namespace ours" {
+				known++
+			}
+		}
+		return known == 40 && received >= 20*300<<10+40*200
+	})
+	for _, member := range g.crowd.everybody() {
 		if *member.who.Load() == "namespace ours" {
 			member.mu.Lock()
 			for _, stream := range member.streams { // as of a heartbeat that was read
@@ -261,8 +274,6 @@ func TestNobodyGivesWayForWhatIsGone(t *testing.T) {
 			member.mu.Unlock()
 		}
 	}
-	g.crowd.mu.Unlock()
-	eventually(t, "the bytes do not come", func() bool { return g.crowd.total() >= 20*300<<10 })
 	g.crowd.relieve(20*300<<10 + 1<<20)
 	eventually(t, "the reason stays", theirs.ended)
 	for _, one := range ours {

@@ -131,6 +131,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "options": {"allow": []},
         "agent": {
             "memory": "512Mi",
+            "maxTables": 200,
             "javaOptions": ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
             "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}},
         },
