@@ -52,13 +52,6 @@ TENDING = (
         f"{TRIGGERS}::test_a_clean_takes_nothing_that_a_pending_write_has_to_list",
     ),
     mutation(
-        "a-clean-waits-for-a-commit",
-        "F593",
-        "after the deletion of a savepoint nothing is cleaned until somebody commits",
-        j("CleanPlan", '        config.setValue(HoodieCleanConfig.CLEAN_TRIGGER_MAX_COMMITS.key(), "0");\n'),
-        "tests/tiers/hudi/test_savepoints.py::test_a_savepoint_is_kept",
-    ),
-    mutation(
         "the-policy-alone-cleans",
         "F464 I13",
         "versions are deleted by the policy alone, which does not look at pending writes",

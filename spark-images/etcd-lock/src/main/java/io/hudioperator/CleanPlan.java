@@ -58,9 +58,6 @@ public final class CleanPlan {
         if (byCommits) {
             config.setValue(COMMITS, String.valueOf(Math.max(commits, config.getCleanerCommitsRetained())));
         }
-        // The operator says when: also when nobody has committed since the last clean, as after the
-        // deletion of a savepoint or the end of a hold.
-        config.setValue(HoodieCleanConfig.CLEAN_TRIGGER_MAX_COMMITS.key(), "0");
         if (!policyOfLast(table).equals(policy)) {
             // What the other policy has left in partitions that were not written since.
             config.setValue(HoodieCleanConfig.CLEANER_INCREMENTAL_MODE_ENABLE.key(), "false");
