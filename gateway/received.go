@@ -310,17 +310,36 @@ func (f *frames) each(bytes []byte, see func(f *frames, part []byte, first bool)
 	}
 }
 
-// heaviest is who has most that is not read, or, where nobody has any, who holds most; whether they have
-// any; the connection of theirs that has most, and what that and all of them hold.
-func (c *crowd) heaviest() (who string, certain bool, most *client, own, all int64) {
-	type weight struct{ unread, held int64 }
+// weight is how many bytes this process holds for a connection, and how many of them for certain because
+// the client does not go on.
+type weight struct{ unread, held int64 }
+
+func (w weight) and(more weight) weight { return weight{w.unread + more.unread, w.held + more.held} }
+
+// ofMessages is the weight of what the client has sent.
+func (c *client) ofMessages() weight {
+	held, unread := c.held()
+	return weight{unread, held}
+}
+
+// ofAnswers is the weight of what it was sent and has not read, in as much time as a request has for memory.
+func (c *client) ofAnswers() weight {
+	if answers := c.answers.Load(); answers != nil {
+		if bytes, since := answers.unwritten(); time.Since(since) >= answerPatience {
+			return weight{bytes, bytes}
+		}
+	}
+	return weight{}
+}
+
+// heaviest is who has most that is not read, or, where nobody has any, who holds most; the connection of
+// theirs that has most; and the weights of them, of that connection and of all.
+func (c *crowd) heaviest(weigh func(*client) weight) (who string, most *client, theirs, own, all weight) {
 	more := func(a, b weight) bool { return a.unread > b.unread || (a.unread == b.unread && a.held > b.held) }
 	of, one, largest := map[string]weight{}, map[string]*client{}, map[string]weight{}
 	for _, member := range c.everybody() {
-		held, unread := member.held()
-		all += held
-		this, name := weight{unread, held}, *member.who.Load()
-		of[name] = weight{of[name].unread + unread, of[name].held + held}
+		this, name := weigh(member), *member.who.Load()
+		all, of[name] = all.and(this), of[name].and(this)
 		if one[name] == nil || more(this, largest[name]) {
 			one[name], largest[name] = member, this
 		}
@@ -331,7 +350,7 @@ func (c *crowd) heaviest() (who string, certain bool, most *client, own, all int
 			who, heaviest = name, total
 		}
 	}
-	return who, heaviest.unread > 0, one[who], largest[who].held, all
+	return who, one[who], heaviest, largest[who], all
 }
 
 // relieve closes connections until so many bytes are free; it returns how many it could find. Where all
@@ -339,12 +358,12 @@ func (c *crowd) heaviest() (who string, certain bool, most *client, own, all int
 // before somebody gives way who has nothing that is not read, the caller looks again.
 func (c *crowd) relieve(bytes int64) (freed int64) {
 	for freed < bytes {
-		who, certain, most, own, all := c.heaviest()
-		if most == nil || all < (bytes-freed)/2 || !certain && freed > 0 {
+		who, most, theirs, own, all := c.heaviest((*client).ofMessages)
+		if most == nil || all.held < (bytes-freed)/2 || theirs.unread == 0 && freed > 0 {
 			return freed
 		}
-		c.end(most, "this process needs memory, and nobody has sent more that is not read than "+who, own, all)
-		freed += own
+		c.end(most, "this process needs memory, and nobody has sent more that is not read than "+who, own.held, all.held)
+		freed += own.held
 	}
 	return freed
 }
@@ -365,41 +384,17 @@ func (c *crowd) everybody() []*client {
 }
 
 // giveWay ends connections whose clients do not read what they were sent, as long as that is needed:
-// each time of the namespace that holds most the one that holds most. Who reads has as much time as a
-// request has for memory.
+// each time of the namespace that holds most the one that holds most.
 func (c *crowd) giveWay(needed func() bool) {
 	c.giving.Lock()
 	defer c.giving.Unlock()
 	for needed() {
-		of, one, largest := map[string]int64{}, map[string]*client{}, map[string]int64{}
-		var all int64
-		for _, member := range c.everybody() {
-			answers := member.answers.Load()
-			if answers == nil {
-				continue
-			}
-			bytes, since := answers.unwritten()
-			if bytes == 0 || time.Since(since) < answerPatience {
-				continue
-			}
-			who := *member.who.Load()
-			of[who] += bytes
-			all += bytes
-			if bytes > largest[who] {
-				one[who], largest[who] = member, bytes
-			}
-		}
-		most := ""
-		for who, bytes := range of {
-			if bytes > of[most] {
-				most = who
-			}
-		}
-		if one[most] == nil {
+		who, most, _, own, all := c.heaviest((*client).ofAnswers)
+		if most == nil {
 			return
 		}
-		c.end(one[most], "there is no memory for answers, and nobody leaves more of them unread than "+most, largest[most], all)
-		one[most].answers.Load().end()
+		c.end(most, "there is no memory for answers, and nobody leaves more of them unread than "+who, own.held, all.held)
+		most.answers.Load().end()
 	}
 }
 

@@ -171,6 +171,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // not any more when the call has ended.
 func TestWhatIsNotReadIsCounted(t *testing.T) {
 	g, tokens, address := withCrowd(t)
+	messages := (*client).ofMessages
 	for _, frame := range []int{16 << 10, 700, 3} {
 		bytesOf := map[int]int{16 << 10: 400 << 10, 700: 400 << 10, 3: 30 << 10}[frame]
 		client := newSlow(t, address, tokenOf(t, tokens, "ours", "load-1"))
@@ -182,7 +183,7 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 		if held := g.crowd.total(); held > int64(bytesOf+(bytesOf/frame+1)*frameBytes+4<<10)+streamBytes {
 			t.Errorf("frames of %d bytes: %d bytes are counted of %d", frame, held, bytesOf)
 		}
-		if who, _, _, _, _ := g.crowd.heaviest(); who != "namespace ours" {
+		if who, _, _, _, _ := g.crowd.heaviest(messages); who != "namespace ours" {
 			t.Errorf("they are counted as of %q", who)
 		}
 		client.mu.Lock()

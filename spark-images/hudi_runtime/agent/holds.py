@@ -91,11 +91,13 @@ class Holds(LongTask):
         known = self._record(id, look)
         until = request.until_ms
         kept = until + (self.context.gate().lock or Durations()).clock_skew * 1000
+        changed = known.until_ms != until
         new = known.since_ms != request.since_ms
-        if known.result is Result.FAILED and not new and known.until_ms == until:
+        if known.result is Result.FAILED and not new and not changed:
             return
-        over = known.result is Result.PENDING and now_ms() >= known.kept_until_ms and known.until_ms != until
-        if new or not known.instant or over:
+        # Its time was over before it was granted: nothing was kept since, and nobody reads.
+        lapsed = changed and known.result is Result.PENDING and now_ms() >= known.kept_until_ms
+        if new or lapsed or not known.instant:
             known = HoldDone(
                 name=request.name,
                 result=Result.PENDING,
@@ -104,7 +106,7 @@ class Holds(LongTask):
                 kept_until_ms=kept,
             )
             known = self._begin_hold(id, request, self._save(id, known))
-        elif known.until_ms != request.until_ms:
+        elif changed:
             granted = known.granted or known.result is not Result.PENDING
             times = {"until_ms": until, "kept_until_ms": kept}
             known = self._save(id, known.but(result=Result.PENDING, message="", granted=granted, **times))

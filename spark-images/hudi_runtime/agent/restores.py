@@ -389,13 +389,13 @@ class Restores(LongTask):
         Hudi does not undo a commit that a savepoint keeps. Half-finished ones of dead agents are
         deleted, too.
         """
+        # The records first: a savepoint without one is found on the timeline by the next try.
         for savepoint in savepoints:
-            # The record first: a savepoint without one is found on the timeline by the next try.
             for entry in self.session.etcd.range(Kind.DONE.of(every(RequestKind.SAVEPOINT))):
                 known = entry.read(SavepointDone)
                 if known.instant == savepoint.requested and known.result is not Result.DELETED:
                     self.session.etcd.delete(Kind.DONE.of(entry.name), entry.mod_revision)
-            savepoint_files.remove(self.table, savepoint)
+        savepoint_files.remove(self.table, savepoints)
 
     def _unlog(self, timeline: tl.Timeline) -> None:
         """Remove log compactions that a dead agent has made pending again, files first.

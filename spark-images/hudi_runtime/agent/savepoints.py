@@ -147,8 +147,7 @@ class Savepoints(TableTask):
             elif there and not said[instant].comment.startswith(mine):
                 message = f"a savepoint of somebody else keeps the same commit: {said[instant].comment or 'no comment'}"
             else:
-                for savepoint in there:
-                    savepoint_files.remove(self.table, savepoint)
+                savepoint_files.remove(self.table, there)
         return known.but(result=Result.DELETED, instant=instant, message=message)
 
     def _taken(self) -> list[tuple[str, SavepointDone]]:

@@ -50,7 +50,7 @@ IDENTITIES = (
         "honest-ones-give-way-at-once",
         "F577 availability",
         "connections without anything unread are closed for memory that is free already",
-        g("received", " || !certain && freed > 0 {", " || !certain && freed < 0 {"),
+        g("received", " || theirs.unread == 0 && freed > 0 {", " || theirs.unread == 0 && freed < 0 {"),
         _GO,
     ),
     mutation(
