@@ -11,7 +11,6 @@ import pytest
 from hudi_contract.words import Result
 from hudi_operator.api.holds import Hold
 from hudi_runtime.agent import holds as agent_holds
-from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from tests.support.world.agent_contexts import look
 from tests.support.world.fake_holds import Fake, base, done, t
@@ -263,37 +262,21 @@ def test_a_hold_that_was_never_granted_in_its_time_is_of_the_last_commit() -> No
 
 
 def test_what_an_agent_did_that_ends_meanwhile_is_listed() -> None:
-    """The timeline is listed after it was asked who else may delete files."""
+    """It has put a clean on the timeline right after that was listed, and was gone right after."""
     fake = Fake(COMMITS, others=["agent-other"])
-    records = fake.records
-
-    def ends_then() -> Any:
-        found = records()
-        if fake.others:
-            fake.others, fake.names = [], [*COMMITS, f"{t(5)}.clean.requested"]
-            return records()
-        return found
-
-    fake.records = ends_then  # type: ignore[method-assign]
-    keeper = fake.holds()
-    request = asked()
-    listed = fake.timeline
+    keeper, listed = fake.holds(), fake.timeline
 
     def timeline() -> tl.Timeline:
         found = listed()
-        fake.records()
+        if fake.kv.get(KEY, {}).get("instant"):
+            fake.others, fake.names = [], [*COMMITS, f"{t(5)}.clean.requested"]
         return found
 
     fake.timeline = timeline  # type: ignore[method-assign]
-    keeper.consider(agent_look(fake, request))
+    fake.serve(keeper, asked())
+    assert answer(fake) == ("Pending", t(3), "another agent (agent-other) is not settled")
+    fake.serve(keeper, asked())
     assert answer(fake) == ("Pending", t(3), f"clean {t(5)} began before the hold, and is not over")
-
-
-def agent_look(fake: Fake, request: dict[str, Any]) -> Any:
-    """A pass whose records were read while the other agent was there."""
-    found = look({str(request["id"]): request}, Records({}, {}, {}, {}))
-    object.__setattr__(found, "timeline", tl.parse(COMMITS))
-    return found
 
 
 def test_what_was_replaced_by_an_archived_commit_is_needed_by_nobody() -> None:
