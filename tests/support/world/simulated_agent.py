@@ -422,6 +422,7 @@ class Agents(Processes):
             done = self._chosen(done, request.instant)
             self._put_hold(id, done)
         elif known.until_ms != request.until_ms:
+            done = done.but(granted=known.granted or known.result is not Result.PENDING)
             self._put_hold(id, done)
         if done.result is Result.FAILED or self.now_ms >= done.kept_until_ms:
             return

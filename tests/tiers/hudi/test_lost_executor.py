@@ -43,7 +43,7 @@ def test_a_writer_with_executors_archives_the_metadata_table(world: World, agent
     world.create(table, agent=AGENT, process=agent)
     sent = [rows([number], "a", "v", 1) for number in range(COMMITS)]
     writer = table.writer("writer", python={"batches": [{"rows": batch} for batch in sent]}, spark=EXECUTORS)
-    assert writer.wait() == 0, writer.log()[-4000:]
+    assert writer.wait(600) == 0, writer.log()[-4000:]
     timeline = table.folder / ".hoodie/metadata/.hoodie/timeline"
     kept = {file.name[:17] for file in timeline.iterdir() if "deltacommit" in file.name}
     assert kept, "its instants are here"
