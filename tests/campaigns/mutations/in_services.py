@@ -418,6 +418,17 @@ TENDING = (
         "tests/tiers/unit/plan/writers/test_ending_for_change.py::test_no_attempt_begins_in_the_look_that_closes_the_gate",
     ),
     mutation(
+        "a-pod-goes-before-its-deadline-is-told",
+        "F578",
+        "an attempt is stopped for its deadline before status says so, and ends as evicted if that write fails",
+        o(
+            "plan/writers/attempts",
+            "ending_for_change.asks(view, active) or active.entry.stopped_for:",
+            "ending_for_change.asks(view, active) or entries[-1].stopped_for:",
+        ),
+        f"{_DEADLINES}::test_no_pod_is_deleted_for_a_deadline_that_is_not_in_status",
+    ),
+    mutation(
         "why-tells-the-place-alone",
         "F573",
         "kubectl hudi why does not say what a writer in the queue waits for",

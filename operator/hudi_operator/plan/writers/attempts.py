@@ -95,8 +95,10 @@ def follow(view: View, writer: WriterView) -> Progress:
     if active.pod is None:
         return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
     entries[-1] = deadlines.stopped(view, spec, active, entries[-1])
-    if stopping(view, spec) or ending_for_change.asks(view, active) or entries[-1].stopped_for:
+    if stopping(view, spec) or ending_for_change.asks(view, active) or active.entry.stopped_for:
         return _stop(view, spec, active, entries)
+    if entries[-1].stopped_for:  # the reason is in status before the pod is deleted for it (F578)
+        return Progress(tuple(entries), summary=(f"{writer.name} has exceeded a deadline",), requeue=0.5)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
     again, due = LONGEST_PAUSE_SECONDS, deadlines.current(view, spec, active, entries[-1])
     if due is not None:
