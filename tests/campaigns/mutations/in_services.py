@@ -429,6 +429,18 @@ TENDING = (
         f"{_DEADLINES}::test_no_pod_is_deleted_for_a_deadline_that_is_not_in_status",
     ),
     mutation(
+        "an-outage-counts-for-defaults",
+        "F581",
+        "an outage of etcd ends attempts whose deadline is one of their namespace's defaults",
+        o(
+            "plan/writers/deadlines",
+            "or writer is None or not any(_seconds(writer)):",
+            'or writer is None or not (obj.get("spec") or {}).get("startDeadlineSeconds"):',
+        ),
+        "tests/tiers/unit/plan/writers/test_held_up.py"
+        "::test_an_outage_of_etcd_counts_towards_no_deadline_of_the_namespace",
+    ),
+    mutation(
         "why-tells-the-place-alone",
         "F573",
         "kubectl hudi why does not say what a writer in the queue waits for",
