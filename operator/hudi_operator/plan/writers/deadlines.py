@@ -253,7 +253,7 @@ def without_etcd(observed: Observed, reason: str) -> tuple[UpdateStatus, ...]:
     if ready.get("status") != "False" or ready.get("reason") != reason:
         return ()
     now = observed.now_ms if observed.api_now_ms is None else min(observed.now_ms, observed.api_now_ms)
-    noted = (_waits_from_now(read.obj, read.spec, now) for read in observed.objects.writer_specs)
+    noted = (_waits_from_now(each.obj, each.spec, now) for each in observed.objects.writer_specs)
     return tuple(update for update in noted if update is not None)
 
 
