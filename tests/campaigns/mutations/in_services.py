@@ -412,8 +412,8 @@ TENDING = (
         "an attempt begins in the look that closes the gate for a savepoint, and is stopped at once",
         o(
             "plan/writers/admission",
-            " and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)",
-            " else WHY_NOT_OPEN(t)",
+            "or not gate.awaited_change(t.view)):",
+            "or True):",
         ),
         "tests/tiers/unit/plan/writers/test_ending_for_change.py::test_no_attempt_begins_in_the_look_that_closes_the_gate",
     ),
@@ -439,6 +439,14 @@ TENDING = (
         ),
         "tests/tiers/unit/plan/writers/test_held_up.py"
         "::test_an_outage_of_etcd_counts_towards_no_deadline_of_the_namespace",
+    ),
+    mutation(
+        "an-old-record-stops-all-starts",
+        "F582",
+        "no attempt begins while the record of an old savepoint cannot be read",
+        o("plan/writers/admission", "(doubts.undecided(t.view.etcd) or not gate", "(False or not gate"),
+        "tests/tiers/unit/plan/test_unreadable.py"
+        "::test_what_became_of_an_old_savepoint_keeps_no_attempt_from_beginning",
     ),
     mutation(
         "why-tells-the-place-alone",
