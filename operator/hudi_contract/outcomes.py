@@ -97,3 +97,5 @@ FIRST_CLASSES: Mapping[int, FailureClass] = MappingProxyType(
 """
 HALTS = (FailureClass.FENCED, FailureClass.HEARTBEAT_LOST)
 """Classes whose exit code is one that the JVM itself halts with."""
+JVM_ENDED = "the driver's JVM ended with exit code"
+"""How the message of a runtime begins whose JVM is gone."""

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_contract.outcomes import EXIT_CODES, FIRST_CLASSES, Ending, FailureClass
+from hudi_contract.outcomes import EXIT_CODES, FIRST_CLASSES, JVM_ENDED, Ending, FailureClass
 from hudi_contract.reports import TerminationMessage
 from hudi_contract.settle import Reason
 from hudi_operator.model import containers
@@ -149,8 +149,9 @@ def classify(
     message = _first_line(pod, main, told, kind)
     if kind == OUT_OF_MEMORY:
         return Outcome(kind, code, message, report, DRIVER)
-    if lost and kind == FailureClass.INFRASTRUCTURE and code == EXIT_CODES[FailureClass.INFRASTRUCTURE]:
-        # The driver has ended by itself, and knows no better reason: its tasks were lost too often.
+    by_itself = code == EXIT_CODES[FailureClass.INFRASTRUCTURE] and not report.message.startswith(JVM_ENDED)
+    if lost and kind == FailureClass.INFRASTRUCTURE and by_itself:
+        # The driver knows no better reason: its tasks were lost too often.
         message = f"executor {lost} ended for lack of memory; {message}"[:MESSAGE_LIMIT]
         return Outcome(OUT_OF_MEMORY, code, message, report, lost)
     return Outcome(str(kind), code, message, report)

@@ -53,7 +53,15 @@ class AttemptEntry(Record):
     stopped_for: str = field(default="", metadata=LEFT_OUT)
     """Class of the deadline for which it was asked to stop; empty: it was not."""
     out_of_memory: str = field(default="", metadata=LEFT_OUT)
-    """``driver``, or the pod of an executor that has ended for lack of memory; empty: none has."""
+    """``driver``, or the pod of an executor that has ended for lack of memory; empty: none has
+    since its last commit.
+    """
+    out_of_memory_time: str = field(default="", metadata=LEFT_OUT)
+    """When that executor was seen."""
+    drivers_lacked: Count = field(default=0, metadata=LEFT_OUT)
+    """Earlier attempts of its run that ended because their drivers had too little memory."""
+    executors_lacked: Count = field(default=0, metadata=LEFT_OUT)
+    """The same of their executors."""
     records: Count = field(default=0, metadata=LEFT_OUT)
     advanced: bool = field(default=False, metadata=LEFT_OUT)
     """An attempt of a streaming run has committed or caught up with its source."""

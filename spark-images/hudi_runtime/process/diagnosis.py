@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from py4j.protocol import Py4JError
 
-from hudi_contract.outcomes import FIRST_CLASSES, HALTS, FailureClass
+from hudi_contract.outcomes import FIRST_CLASSES, HALTS, JVM_ENDED, FailureClass
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import Failure, classify, environment_secrets
 
@@ -23,7 +23,7 @@ def diagnose(error: BaseException, *, cancelled: bool = False) -> Failure:
     if code is not None:
         halted = FIRST_CLASSES.get(code)
         kind = halted if halted in HALTS else FailureClass.INFRASTRUCTURE
-        return Failure(kind, f"the driver's JVM ended with exit code {code}")
+        return Failure(kind, f"{JVM_ENDED} {code}")
     failure = classify(error, secrets=secrets)
     if cancelled and failure.kind is FailureClass.USER_ERROR:
         return Failure(FailureClass.INFRASTRUCTURE, f"asked to stop, and its jobs were cancelled: {failure.message}")

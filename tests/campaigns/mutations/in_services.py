@@ -12,6 +12,7 @@ from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 SCHEMA = f"{RUNTIME}/writer/test_schema.py"
 WITH_SPARK = "tests/tiers/hudi/test_schema.py"
 _DEADLINES = "tests/tiers/unit/plan/writers/test_deadlines.py"
+_EXECUTORS = "tests/tiers/unit/plan/writers/test_killed_executors.py"
 _REASONS = "tests/tiers/unit/kubectl/test_reasons.py"
 
 TENDING = (
@@ -412,10 +413,71 @@ TENDING = (
         "an attempt begins in the look that closes the gate for a savepoint, and is stopped at once",
         o(
             "plan/writers/admission",
-            " and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)",
-            " else WHY_NOT_OPEN(t)",
+            "or not gate.awaited_change(t.view)):",
+            "or True):",
         ),
         "tests/tiers/unit/plan/writers/test_ending_for_change.py::test_no_attempt_begins_in_the_look_that_closes_the_gate",
+    ),
+    mutation(
+        "a-pod-goes-before-its-deadline-is-told",
+        "F578",
+        "an attempt is stopped for its deadline before status says so, and ends as evicted if that write fails",
+        o(
+            "plan/writers/attempts",
+            "ending_for_change.asks(view, active) or active.entry.stopped_for:",
+            "ending_for_change.asks(view, active) or entries[-1].stopped_for:",
+        ),
+        f"{_DEADLINES}::test_no_pod_is_deleted_for_a_deadline_that_is_not_in_status",
+    ),
+    mutation(
+        "an-outage-counts-for-defaults",
+        "F581",
+        "an outage of etcd ends attempts whose deadline is one of their namespace's defaults",
+        o(
+            "plan/writers/deadlines",
+            "or writer is None or not any(_seconds(writer)):",
+            'or writer is None or not (obj.get("spec") or {}).get("startDeadlineSeconds"):',
+        ),
+        "tests/tiers/unit/plan/writers/test_held_up.py"
+        "::test_an_outage_of_etcd_counts_towards_no_deadline_of_the_namespace",
+    ),
+    mutation(
+        "an-old-record-stops-all-starts",
+        "F582",
+        "no attempt begins while the record of an old savepoint cannot be read",
+        o("plan/writers/admission", "(doubts.undecided(t.view.etcd) or not gate", "(False or not gate"),
+        "tests/tiers/unit/plan/test_unreadable.py"
+        "::test_what_became_of_an_old_savepoint_keeps_no_attempt_from_beginning",
+    ),
+    mutation(
+        "an-executor-is-blamed-for-ever",
+        "F579",
+        "an executor that ran out of memory is the reason for whatever ends its driver days later",
+        o(
+            "plan/writers/out_of_memory",
+            "if not found and who and conditions.hudi_time(report.last_completion_time) > (since or now):",
+            "if False:",
+        ),
+        f"{_EXECUTORS}::test_a_commit_that_follows_ends_the_want_of_memory",
+    ),
+    mutation(
+        "an-executor-is-blamed-for-the-drivers-heap",
+        "F579",
+        "executors get more memory when the driver's JVM had too little",
+        o("model/classify", " and not report.message.startswith(JVM_ENDED)", ""),
+        f"{_EXECUTORS}::test_a_driver_without_its_jvm_is_no_reason_for_its_executors",
+    ),
+    mutation(
+        "memory-shrinks-within-the-run",
+        "F580",
+        "after ten attempts of a stream its driver has as little memory again as when it was killed",
+        o(
+            "plan/writers/out_of_memory",
+            "return first.drivers_lacked + of_drivers, first.executors_lacked + len(failed) - of_drivers",
+            "return of_drivers, len(failed) - of_drivers",
+        ),
+        "tests/tiers/unit/plan/writers/test_out_of_memory.py"
+        "::test_the_rest_of_the_run_is_longer_than_the_list_of_its_attempts",
     ),
     mutation(
         "why-tells-the-place-alone",

@@ -19,7 +19,7 @@ from typing import TypeVar
 from hudi_contract.words import Concurrency, WriterState
 from hudi_operator.api import kafka, options
 from hudi_operator.api.spec import WriterSpec
-from hudi_operator.model import conditions
+from hudi_operator.model import conditions, doubts
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
@@ -469,8 +469,13 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    """Also in the look that closes it: an attempt would be asked to end before it has begun."""
-    return None if gate.is_open(t.view) and not gate.awaited_change(t.view) else WHY_NOT_OPEN(t)
+    """Also in the look that closes it: an attempt would be asked to end before it has begun.
+
+    While a record cannot be read an open gate stays open, whatever it seems to await (F582).
+    """
+    if gate.is_open(t.view) and (doubts.undecided(t.view.etcd) or not gate.awaited_change(t.view)):
+        return None
+    return WHY_NOT_OPEN(t)
 
 
 def _in_the_way(writer: WriterView) -> list[tuple[Attempt, Incarnation]]:

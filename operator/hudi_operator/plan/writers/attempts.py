@@ -46,9 +46,11 @@ def stopping(view: View, writer: WriterSpec) -> bool:
     return view.stopping or writer.suspend or writer.ref.deleting
 
 
-def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> AttemptEntry:
-    """Status entry of an attempt that is about to start, for run number ``run``."""
-    return AttemptEntry(
+def new_entry(
+    writer: WriterSpec, number: int, now_ms: int, *, run: int, entries: Iterable[AttemptEntry]
+) -> AttemptEntry:
+    """Status entry of an attempt that is about to start, for run ``run``, after ``entries``."""
+    made = AttemptEntry(
         number=number,
         run=run,
         generation=writer.ref.generation,
@@ -56,6 +58,8 @@ def new_entry(writer: WriterSpec, number: int, now_ms: int, *, run: int) -> Atte
         pod=writer.driver_pod(number),
         start_time=conditions.rfc3339(now_ms),
     )
+    of_drivers, of_executors = out_of_memory.before(made, entries)
+    return made.but(drivers_lacked=of_drivers, executors_lacked=of_executors)
 
 
 def start_actions(
@@ -95,8 +99,10 @@ def follow(view: View, writer: WriterView) -> Progress:
     if active.pod is None:
         return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
     entries[-1] = deadlines.stopped(view, spec, active, entries[-1])
-    if stopping(view, spec) or ending_for_change.asks(view, active) or entries[-1].stopped_for:
+    if stopping(view, spec) or ending_for_change.asks(view, active) or active.entry.stopped_for:
         return _stop(view, spec, active, entries)
+    if entries[-1].stopped_for:  # the reason is in status before the pod is deleted for it (F578)
+        return Progress(tuple(entries), summary=(f"{writer.name} has exceeded a deadline",), requeue=0.5)
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
     again, due = LONGEST_PAUSE_SECONDS, deadlines.current(view, spec, active, entries[-1])
     if due is not None:
@@ -134,13 +140,15 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
     ungated = entry.gated and pod is not None and not pod.gates
     jvm = containers.host(pod) if pod is not None else None
     running, now = jvm is not None and jvm.started, conditions.rfc3339(view.now_ms)
+    lacked, since = out_of_memory.noted(view, entry, pod, report)
     return entry.but(
         pod_uid=entry.pod_uid or (pod.uid if pod is not None else ""),
         gated=entry.gated or (pod is not None and bool(pod.gates)),
         ungated_time=entry.ungated_time or (now if ungated else ""),
         running_time=entry.running_time or (now if running and not entry.class_ else ""),
         ready_time=entry.ready_time or (now if registered and not entry.class_ else ""),
-        out_of_memory=entry.out_of_memory or ("" if entry.class_ else out_of_memory.executor(view, pod)),
+        out_of_memory=lacked,
+        out_of_memory_time=since,
         incarnation=registered or entry.incarnation or report.inc,
         advanced=entry.advanced or _advanced(report, writer),
         instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),

@@ -35,7 +35,6 @@ from hudi_operator.plan.writers.held_up import Wait
 JsonDict = dict[str, Any]
 
 CONDITION = "Late"
-FIELDS = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds")
 
 
 @dataclass(frozen=True)
@@ -254,14 +253,14 @@ def without_etcd(observed: Observed, reason: str) -> tuple[UpdateStatus, ...]:
     if ready.get("status") != "False" or ready.get("reason") != reason:
         return ()
     now = observed.now_ms if observed.api_now_ms is None else min(observed.now_ms, observed.api_now_ms)
-    noted = (_waits_from_now(obj, now) for obj in observed.writers)
+    noted = (_waits_from_now(each.obj, each.spec, now) for each in observed.objects.writer_specs)
     return tuple(update for update in noted if update is not None)
 
 
-def _waits_from_now(obj: JsonDict, now_ms: int) -> UpdateStatus | None:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+def _waits_from_now(obj: JsonDict, writer: WriterSpec | None, now_ms: int) -> UpdateStatus | None:
+    status = obj.get("status") or {}
     last = max(attempt_entries(status), key=lambda entry: entry.number, default=None)
-    if last is None or last.class_ or last.waiting_since or not any(spec.get(field) for field in FIELDS):
+    if last is None or last.class_ or last.waiting_since or writer is None or not any(_seconds(writer)):
         return None
     noted = last.but(waiting_since=conditions.rfc3339(now_ms))
     entries = [(noted if each == last else each).to_json() for each in attempt_entries(status)]

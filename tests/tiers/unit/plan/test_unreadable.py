@@ -269,3 +269,14 @@ def test_a_neighbour_that_cannot_be_read_may_need_any_agents_evidence() -> None:
     assert doubts.unplaced(facts({"podUID": 7}, "writers"))
     assert not doubts.unplaced(facts({"podUID": "u", "wallClockMs": "x"}, "writers"))
     assert not doubts.unplaced(facts({"phase": "Settled"}))
+
+
+def test_what_became_of_an_old_savepoint_keeps_no_attempt_from_beginning() -> None:
+    """F582: its gate stays open, and nothing is changed as long as the record cannot be read."""
+    world = ready_world()
+    world.change(savepoints=[{"name": "s1"}])
+    world.run(lambda w: "done/savepoint-s1" in w.kv and w.kv["gate"].value["state"] == "open")
+    world.put("done/savepoint-s1", Garbage("many"))
+    world.make_writer("load")
+    world.run(lambda w: bool((w.writers["load"].get("status") or {}).get("attempts")), seconds=60)
+    assert world.kv["gate"].value["state"] == "open"

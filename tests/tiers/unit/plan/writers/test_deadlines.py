@@ -13,7 +13,7 @@ from hudi_contract.outcomes import EXIT_CODES, FailureClass
 from hudi_contract.settle import Reason
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
-from tests.support.world.simulated_store import Author, Pod, Process
+from tests.support.world.simulated_store import Author, ConflictError, OperatorCrashError, Pod, Process
 from tests.support.world.simulated_world import CONFIG, World
 
 READY, COMMIT = 60, 120
@@ -150,6 +150,7 @@ def test_a_driver_that_does_not_end_is_fenced_for_its_deadline() -> None:
     status = world.writers["load"]["status"]
     assert status["state"] == "Stopping", "F555: it is not what was asked for"
     assert not world.is_true(world.writers["load"], "Ready")
+    world.reconcile()  # its pod is deleted
     process = world.writer_process("load")
     assert process is not None
     process.ignores_sigterm = True
@@ -215,3 +216,24 @@ def test_what_a_stopped_driver_says_of_its_end_does_not_end_the_run(class_: str)
     world.run(lambda w: w.is_true(w.writers["load"], "Succeeded"))
     assert [each["class"] for each in attempts(world)] == ["CommitDeadlineExceeded", "Succeeded"]
     assert attempts(world)[0]["message"].startswith("no commit within")
+
+
+@pytest.mark.parametrize("error", [ConflictError, OperatorCrashError])
+def test_no_pod_is_deleted_for_a_deadline_that_is_not_in_status(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F578: somebody applies the HudiWriter within the look, or the operator dies."""
+    world = world_of(1)
+    refused: list[act.Action] = []
+    perform = world.perform
+
+    def once(action: act.Action) -> None:
+        if not refused and isinstance(action, act.UpdateStatus) and "stoppedFor" in json.dumps(action.status):
+            refused.append(action)
+            raise error
+        perform(action)
+
+    monkeypatch.setattr(world, "perform", once)
+    world.run(ended)
+    assert refused
+    assert attempts(world)[0]["class"] == "CommitDeadlineExceeded"

@@ -341,6 +341,23 @@ def test_an_outage_of_etcd_counts_towards_none(deadline: str, class_: str) -> No
     assert attempt(world)["class"] == class_
 
 
+def test_an_outage_of_etcd_counts_towards_no_deadline_of_the_namespace() -> None:
+    """F581."""
+    world = Hanging()
+    world.make_table()
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    world.set_defaults("startDeadlineSeconds: 60\n")
+    world.schedulable = False
+    world.make_writer("load", stop={"graceSeconds": GRACE}, retryPolicy={"limit": 3, "backoffSeconds": 600})
+    world.run(lambda w: any(name.startswith("load") for name in w.pods))
+    world.away = True
+    passes(world, 90, step=15)
+    world.away = False
+    passes(world, 15)
+    assert attempt(world).get("countedFrom")
+    assert not attempt(world).keys() & {"class", "stoppedFor"}
+
+
 # ---- streams
 
 

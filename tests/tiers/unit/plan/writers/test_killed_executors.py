@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from hudi_contract.outcomes import EXIT_CODES, FailureClass
+from hudi_contract.outcomes import EXIT_CODES, JVM_ENDED, FailureClass
 from tests.support.world.simulated_store import Process
 from tests.support.world.simulated_world import World, ready_world
 
@@ -114,4 +115,29 @@ def test_a_driver_that_was_killed_is_no_reason_for_its_executors() -> None:
     world.kill(executor, HEAP_IS_FULL)
     world.run(lambda w: "outOfMemory" in attempts(w)[0])
     fails(world, driver, 137, said="")
+    assert attempts(world)[0]["class"] == "Infrastructure"
+
+
+def test_a_commit_that_follows_ends_the_want_of_memory() -> None:
+    """F579: Spark replaced the executor, and the brokers do not answer days later."""
+    world, driver, executor = world_of(MORE)
+    world.kill(executor, HEAP_IS_FULL)
+    world.run(lambda w: "outOfMemoryTime" in attempts(w)[0])
+    world.tick(10)
+    completed = datetime.fromtimestamp(world.now_ms / 1000, tz=UTC).strftime("%Y%m%d%H%M%S000")
+    driver.commits, driver.instant = 1, completed
+    told = world.attempt_report(driver).but(last_completion_time=completed)
+    world.put(f"report/attempt/{driver.attempt}", told.to_json())
+    world.run(lambda w: "outOfMemory" not in attempts(w)[0])
+    assert "outOfMemoryTime" not in attempts(world)[0]
+    fails(world, driver, said="source.kafka: brokers do not answer")
+    assert attempts(world)[0]["class"] == "Infrastructure"
+
+
+def test_a_driver_without_its_jvm_is_no_reason_for_its_executors() -> None:
+    """F579: its own heap was full."""
+    world, driver, executor = world_of(MORE)
+    world.kill(executor, HEAP_IS_FULL)
+    world.run(lambda w: "outOfMemory" in attempts(w)[0])
+    fails(world, driver, said=f"{JVM_ENDED} 3")
     assert attempts(world)[0]["class"] == "Infrastructure"

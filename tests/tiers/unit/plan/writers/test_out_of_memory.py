@@ -9,6 +9,7 @@ import pytest
 from hudi_operator.api.spec import SpecError, WriterSpec
 from hudi_operator.manifests import pods, quantity
 from hudi_operator.model.status import AttemptEntry
+from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, new_entry
 from hudi_operator.plan.writers.out_of_memory import grown
 
 POLICY = {"outOfMemory": {"maxMemory": "4Gi", "increasePercent": 50}}
@@ -105,3 +106,21 @@ def test_containers_of_executors_grow_with_their_heap() -> None:
 def test_a_policy_without_a_limit_is_refused() -> None:
     with pytest.raises(SpecError, match=r"spec\.retryPolicy\.outOfMemory: needs maxMemory, maxExecutorMemory or both"):
         writer({"outOfMemory": {"increasePercent": 20}})
+
+
+@pytest.mark.parametrize(("who", "driver", "executors"), [("driver", "4096Mi", "1Gi"), ("w-1-exec-2", "1Gi", "3072Mi")])
+def test_the_rest_of_the_run_is_longer_than_the_list_of_its_attempts(who: str, driver: str, executors: str) -> None:
+    """F580: each savepoint ends an attempt of a stream."""
+    listed: list[AttemptEntry] = []
+    for number in range(1, 3 * KEPT_ATTEMPTS):
+        made = new_entry(writer(BOTH), number, 0, run=2, entries=listed)
+        lacked = number <= 2
+        kind = "OutOfMemory" if lacked else "EndedForChange"
+        ended = made.but(class_=kind, out_of_memory=who if lacked else "")
+        listed = [*listed, ended][-KEPT_ATTEMPTS:]
+    last = new_entry(writer(BOTH), 99, 0, run=2, entries=listed)
+    found = grown(writer(BOTH), last, [*listed, last])
+    assert (found.driver.memory, found.executors.memory) == (driver, executors)
+    another = new_entry(writer(BOTH), 99, 0, run=3, entries=listed)
+    found = grown(writer(BOTH), another, [*listed, another])
+    assert (found.driver.memory, found.executors.memory) == ("1Gi", "1Gi")
