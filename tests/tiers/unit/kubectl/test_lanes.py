@@ -64,6 +64,17 @@ def test_there_are_lanes_for_what_concerns_all_of_them() -> None:
     assert not [one for one in found if one.bars]
 
 
+@pytest.mark.parametrize("name", ["services", "settling"])
+def test_a_writer_may_have_the_name_of_a_row_of_the_table(name: str) -> None:
+    named, other = writer(name), writer("stream", attempts=[{"number": 1, "startTime": time(30)}])
+    told = table(timeline={"commits": [{"instant": instant(20), "completionTime": instant(15), "action": "clean"}]})
+    assert seen(lane(lanes.lanes(table(), [named], NOW), "writer")) == []
+    found = lanes.lanes(told, [named, other], NOW)
+    assert seen(lane(found, "writer", name)) == []
+    assert [bar.kind for bar in lane(found, "writer", "stream").bars] == ["attempt", "starts"]
+    assert seen(lane(found, "services", "services")) == [("commit", 20, 15, False)]
+
+
 def test_what_a_writer_does_and_waits_for() -> None:
     load = writer(
         attempts=[
