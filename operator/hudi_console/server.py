@@ -208,19 +208,28 @@ class Pages:
     async def _worlds(
         self, token: str, questions: Sequence[Question], events: Sequence[Question], watch: bool
     ) -> AsyncGenerator[tuple[why.World, list[JsonDict] | None]]:
-        """A namespace now, and after each change; pods and Events are listed now and then."""
+        """A namespace now, and after each change that concerns the table, or the writer's table.
+
+        The first question is about it. What changes beside it is told when a while has passed; pods
+        and Events are listed now and then.
+        """
         mirror = Mirror(self._cluster, token, questions, views.kept)
         await mirror.begin()
         pods, told = await self._beside(token, events)
-        looked = time.monotonic()
+        looked = said = time.monotonic()
+        own = set(map(table_key, mirror.of(questions[0].kind)))
         yield _world(mirror, pods), told
         if not watch:
             return
         async with aclosing(_changes(mirror)) as changes:
-            async for _ in changes:
+            async for changed in changes:
+                before, own = own, set(map(table_key, mirror.of(questions[0].kind)))
+                if changed.isdisjoint(before | own) and time.monotonic() - said < AT_LEAST / 2:
+                    continue
                 if time.monotonic() - looked >= AT_LEAST / 2:
                     pods, told = await self._beside(token, events)
                     looked = time.monotonic()
+                said = time.monotonic()
                 yield _world(mirror, pods), told
 
     async def _beside(self, token: str, events: Sequence[Question]) -> tuple[list[JsonDict], list[JsonDict] | None]:

@@ -82,4 +82,18 @@ CONSOLE = (
         ),
         "tests/tiers/unit/kubectl/test_lanes.py::test_a_writer_may_have_the_name_of_a_row_of_the_table",
     ),
+    mutation(
+        "executors-are-listed-as-well",
+        "F589",
+        "each open page lists every executor of its namespace, again and again",
+        c("asking", "hudioperator.io/writer,hudioperator.io/role=driver", "hudioperator.io/writer"),
+        f"{_ASKING}::test_a_query_is_ours_alone",
+    ),
+    mutation(
+        "each-change-makes-every-page-anew",
+        "F589",
+        "a change of any writer of a namespace is sent to all its pages",
+        c("server", "if changed.isdisjoint(before | own) and", "if False and"),
+        f"{_SERVER}::test_what_changes_beside_a_table_is_not_told_at_once",
+    ),
 )

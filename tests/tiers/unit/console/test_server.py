@@ -415,6 +415,29 @@ def test_a_table_is_followed_with_what_the_status_forgets() -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_what_changes_beside_a_table_is_not_told_at_once() -> None:
+    api = Api(table(), writer(), table("team-a", "orders"), writer("team-a", "live", "orders"))
+
+    async def act(client: Browser) -> None:
+        for path in (f"{TABLES}/team-a/flights", "/api/v1/writers/team-a/load"):
+            async with client.get(f"{path}?watch=true", headers=bearer(ANN)) as answer:
+                await documents(answer)
+                await asyncio.sleep(0.1)
+                next_one = asyncio.create_task(documents(answer))
+                await api.tell("MODIFIED", table("team-a", "orders", state="other"))
+                await api.tell("MODIFIED", writer("team-a", "live", "orders", conflicts=9))
+                await asyncio.sleep(0.3)
+                assert not next_one.done()
+                await api.tell("MODIFIED", writer("team-a", "load", conflicts=len(path)))
+                await next_one
+                await api.tell("DELETED", writer("team-a", "load"))
+                await documents(answer)
+            await api.tell("ADDED", writer())
+
+    run(api, act)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_watch_that_is_too_old_is_begun_again() -> None:
     api = Api(table())
     api.gone = 2
