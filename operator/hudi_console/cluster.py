@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -20,6 +20,11 @@ PAGE = 500
 """Objects of one answer to a list."""
 MOST_BYTES = 64 << 20
 """Of one answer, and of one line of a watch; an object of Kubernetes has at most 3 MiB."""
+MOST_OPTIONAL = 8 << 20
+"""Of a whole list of pods or Events: their authors choose how long these are."""
+MOST_REFUSAL = 64 << 10
+MOST_LISTS = 3
+"""Answers to lists that are read at once, for all users: each is held whole until it is read."""
 WATCH_SECONDS = 240
 """After so long a watch is asked for again: by then a right that was taken away is felt."""
 _LISTS = 3
@@ -31,35 +36,52 @@ class Gone(Exception):
     """The API server no longer has the changes since that version: it must be listed again."""
 
 
+class TooLong(Refused):
+    """The API server says more than the console holds."""
+
+
 class Cluster:
     """Lists and watches. Nothing of a user is kept between two calls."""
 
     def __init__(self, server: str, session: aiohttp.ClientSession) -> None:
         self._server, self._session = server.rstrip("/"), session
+        self._lists = asyncio.Semaphore(MOST_LISTS)
 
-    async def items(self, question: Question, token: str) -> tuple[list[JsonDict], str]:
-        """All objects, and the version that the list is of."""
+    async def items(
+        self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
+    ) -> tuple[list[JsonDict], str]:
+        """What is kept of all objects, and the version that the list is of."""
         for _ in range(_LISTS):
             with suppress(Gone):  # a list that takes long may lose its rest
-                return await self._listed(question, token)
+                return await self._listed(question, token, kept)
         raise Refused(502, f"the API server has not kept a list of {question.kind.resource} until its end")
 
-    async def _listed(self, question: Question, token: str) -> tuple[list[JsonDict], str]:
+    async def _listed(
+        self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
+    ) -> tuple[list[JsonDict], str]:
         found: list[JsonDict] = []
-        more = ""
+        more, most = "", MOST_OPTIONAL if question.kind.is_optional else MOST_BYTES
         while True:
-            async with self._asked(question.path, question.query(limit=PAGE, more=more), token, _CONNECT) as answer:
-                page = await _whole(answer)
+            query = question.query(limit=PAGE, more=more)
+            async with self._lists, self._asked(question.path, query, token, _CONNECT) as answer:
+                text = await _whole(answer, most)
+                most -= len(text) if question.kind.is_optional else 0
+                page = _object(text)
+                del text
             meta = page.get("metadata") or {}
-            found += page.get("items") or []
+            found += map(kept, page.get("items") or [])
             more = str(meta.get("continue") or "")
             if not more:
                 return found, str(meta.get("resourceVersion") or "")
 
-    async def optional(self, question: Question, token: str) -> list[JsonDict] | None:
-        """The objects; None where the user may not list them."""
+    async def optional(
+        self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
+    ) -> list[JsonDict] | None:
+        """The objects; None where the user may not list them, or where they are too long."""
         try:
-            return (await self.items(question, token))[0]
+            return (await self.items(question, token, kept))[0]
+        except TooLong:
+            return None
         except Refused as error:
             if error.status == 403:
                 return None
@@ -108,7 +130,7 @@ async def _refuse(answer: aiohttp.ClientResponse, token: str) -> None:
         raise Refused(401, "the API server does not know this token: it may have expired")
     if status in (403, 404, 429):
         try:
-            said = str((await _whole(answer)).get("message") or "")
+            said = str(_object(await _whole(answer, MOST_REFUSAL)).get("message") or "")
         except Refused:
             said = ""
         said = said.replace(token, "…")[:500] or {403: "forbidden", 404: "not found", 429: "too many requests"}[status]
@@ -116,14 +138,13 @@ async def _refuse(answer: aiohttp.ClientResponse, token: str) -> None:
     raise Refused(502, f"the API server answers with {status}")
 
 
-async def _whole(answer: aiohttp.ClientResponse) -> JsonDict:
-    parts, length = [], 0
+async def _whole(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    found = bytearray()
     async for part in answer.content.iter_any():
-        length += len(part)
-        if length > MOST_BYTES:
-            raise Refused(502, f"the API server's answer is longer than {MOST_BYTES} bytes")
-        parts.append(part)
-    return _object(b"".join(parts))
+        found += part
+        if len(found) > most:
+            raise TooLong(502, f"the API server's answer is longer than {most} bytes")
+    return bytes(found)
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -140,6 +161,7 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _object(text: bytes) -> JsonDict:
+    """What a line or an answer says."""
     try:
         found = json.loads(text)
     except ValueError:

@@ -30,6 +30,8 @@ _TIMELINE = ("pendingCount", "lastCommitTime")
 _MESSAGE = 300
 _REASON = 240
 _LAST_TOLD = 200
+_OF_AN_EVENT = 1024
+"""Characters of its message; an author of Events may write any number."""
 
 
 # ---------------------------------------------------------------- what is kept of an object
@@ -60,6 +62,22 @@ def kept_in_short(raw: JsonDict) -> JsonDict:
         "metadata": {name: meta[name] for name in ("namespace", "name", "generation") if name in meta},
         "spec": {name: spec[name] for name in _SPEC if name in spec},
         "status": told,
+    }
+
+
+def kept_of_a_pod(raw: JsonDict) -> JsonDict:
+    """What says why a pod does not start."""
+    return {"metadata": {"name": (raw.get("metadata") or {}).get("name")}, "status": raw.get("status")}
+
+
+def kept_of_an_event(raw: JsonDict) -> JsonDict:
+    """What lanes and history say of an Event."""
+    about = raw.get("involvedObject") or {}
+    return {
+        **{name: raw.get(name) for name in ("lastTimestamp", "eventTime")},
+        "reason": str(raw.get("reason") or "")[:_REASON],
+        "message": str(raw.get("message") or "")[:_OF_AN_EVENT],
+        "involvedObject": {name: about.get(name) for name in ("kind", "name")},
     }
 
 

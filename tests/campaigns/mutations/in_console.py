@@ -96,4 +96,32 @@ CONSOLE = (
         c("server", "if changed.isdisjoint(before | own) and", "if False and"),
         f"{_SERVER}::test_what_changes_beside_a_table_is_not_told_at_once",
     ),
+    mutation(
+        "one-token-takes-every-page",
+        "F590",
+        "a user with forty tabs leaves no page to anybody else",
+        c("server", "if self._of[whose] >= self._most:", "if False:"),
+        f"{_SERVER}::test_one_token_does_not_take_every_stream",
+    ),
+    mutation(
+        "single-answers-are-not-counted",
+        "F590",
+        "whoever asks often enough at once takes the memory of all",
+        c("server", "            with self._answers.taken(token):", "            if token:"),
+        f"{_SERVER}::test_single_answers_are_counted_and_lists_are_read_in_turn",
+    ),
+    mutation(
+        "all-lists-are-read-at-once",
+        "F590",
+        "whoever asks often enough at once takes the memory of all",
+        c("cluster", "async with self._lists, self._asked(", "async with self._asked("),
+        f"{_SERVER}::test_single_answers_are_counted_and_lists_are_read_in_turn",
+    ),
+    mutation(
+        "long-events-make-the-page-fail",
+        "F590",
+        "who may write Events makes the page of a table fail",
+        c("cluster", "        except TooLong:\n            return None\n", ""),
+        f"{_SERVER}::test_long_events_are_left_out_or_cut",
+    ),
 )

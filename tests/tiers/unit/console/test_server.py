@@ -481,6 +481,75 @@ def test_there_are_so_many_streams_and_no_more() -> None:
     run(api, act, most_streams=1)
 
 
+@pytest.mark.usefixtures("quick")
+def test_one_token_does_not_take_every_stream() -> None:
+    api = Api(table("team-b"))
+
+    async def act(client: Browser) -> None:
+        path = f"{TABLES}?namespace=team-b&watch=true"
+        async with client.get(path, headers=bearer(ANN)) as one, client.get(path, headers=bearer(ANN)) as other:
+            await documents(one)
+            await documents(other)
+            assert "with one token" in (await got(client, path, status=503))["error"]["message"]
+            async with client.get(path, headers=bearer(BOB)) as answer:
+                assert (await documents(answer))["all"]
+        await asyncio.sleep(0.2)
+        async with client.get(path, headers=bearer(ANN)) as answer:
+            assert answer.status == 200, "a place that was given back"
+
+    run(api, act, most_streams=8)
+
+
+def test_single_answers_are_counted_and_lists_are_read_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_ANSWERS", 40)
+    tokens = [f"user{n}" for n in range(5)]
+    api = Api(table(), rights=dict.fromkeys(tokens, ("*",)))
+    go, at_once, most = asyncio.Event(), 0, 0
+    answered = api._answer
+
+    async def held(request: web.Request) -> web.StreamResponse:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await go.wait()
+        try:
+            return await answered(request)
+        finally:
+            at_once -= 1
+
+    async def status(client: Browser, token: str) -> int:
+        async with client.get(TABLES, headers=bearer(token)) as answer:
+            return int(answer.status)
+
+    async def act(client: Browser) -> None:
+        asking = [asyncio.create_task(status(client, one)) for one in tokens for _ in range(12)]
+        while sum(one.done() for one in asking) < 20:
+            await asyncio.sleep(0.01)
+        assert {one.result() for one in asking if one.done()} == {503}
+        go.set()
+        assert sorted(await asyncio.gather(*asking)) == [200] * 40 + [503] * 20
+
+    monkeypatch.setattr(api, "_answer", held)
+    run(api, act)
+    assert 1 <= most <= cluster.MOST_LISTS
+
+
+@pytest.mark.parametrize(("number", "length", "hidden"), [(60, 200_000, True), (30, 20_000, False)])
+def test_long_events_are_left_out_or_cut(number: int, length: int, hidden: bool) -> None:
+    about = {"kind": "HudiTable", "name": "flights"}
+    one = {"kind": "events", "involvedObject": about, "reason": "Ready", "message": "x" * length}
+    one |= {"metadata": {"namespace": "team-a", "name": "flights"}, "lastTimestamp": "2026-03-01T11:59:00Z"}
+    api = Api(table(), *[one] * number)
+
+    async def act(client: Browser) -> None:
+        found = await got(client, f"{TABLES}/team-a/flights")
+        assert found["eventsHidden"] is hidden
+        assert (found["told"] == []) is hidden
+        assert len(json.dumps(found)) < 1 << 20
+
+    run(api, act)
+
+
 def test_a_watch_is_asked_for_again_before_long() -> None:
     """The API server judges a watch once, at its beginning."""
     assert cluster.WATCH_SECONDS <= 300
