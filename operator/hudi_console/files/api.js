@@ -1,12 +1,12 @@
 // The console's own API: one JSON document, or one for each line while something changes.
 
-const KEY = 'hudi-console-token';
-
-// For this tab and until it is closed; a proxy that signs users in needs none of it.
+// Of this document alone: what is stored would be there for whatever is served at this address next, behind another port-forward.
+// A proxy that signs users in needs none of it.
+let held = null;
 export const token = {
-  get: () => sessionStorage.getItem(KEY),
-  set: (value) => sessionStorage.setItem(KEY, value),
-  clear: () => sessionStorage.removeItem(KEY),
+  get: () => held,
+  set: (value) => { held = value; },
+  clear: () => { held = null; },
 };
 
 export class Refused extends Error {
@@ -25,7 +25,6 @@ async function refusal(answer) {
 }
 
 async function* documents(path, signal) {
-  const held = token.get();
   const headers = held ? { Authorization: `Bearer ${held}` } : {};
   // A redirect is a proxy that wants its user to sign in again, which only a whole page can do.
   const answer = await fetch(path, { headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error' });

@@ -70,7 +70,7 @@ function signIn(problem) {
   out.hidden = true;
   if (!window.isSecureContext) {
     main.replaceChildren(h('p', { class: 'problem', role: 'alert' },
-      'A token is not asked for over plain http: whoever is on the way could read it. Use https, or kubectl port-forward and http://localhost.'));
+      'A token is not asked for over plain http: whoever is on the way could read it. Use https, or kubectl port-forward and http://hudi-console.localhost:8080.'));
     return;
   }
   const field = h('input', { type: 'password', id: 'token', required: true, autocomplete: 'off', spellcheck: 'false' });
@@ -79,7 +79,7 @@ function signIn(problem) {
     problem ? h('p', { class: 'problem', role: 'alert' }, problem) : null,
     h('label', { for: 'token' }, 'Bearer token of the cluster'), field,
     h('button', { type: 'submit' }, 'Sign in'),
-    h('p', { class: 'quiet' }, 'You see what your own rights in the cluster allow. The token stays in this tab and goes to the API server; ',
+    h('p', { class: 'quiet' }, 'You see what your own rights in the cluster allow. The token stays in this page, until it is closed or loaded again, and goes to the API server; ',
       'the console keeps none. One of a ServiceAccount: ', h('code', {}, 'kubectl create token NAME -n NAMESPACE'), '.'));
   form.addEventListener('submit', (event) => {
     event.preventDefault();

@@ -124,4 +124,15 @@ CONSOLE = (
         c("cluster", "        except TooLong:\n            return None\n", ""),
         f"{_SERVER}::test_long_events_are_left_out_or_cut",
     ),
+    mutation(
+        "a-token-is-stored",
+        "F591",
+        "what is forwarded to the same port next reads the token of the user",
+        Edit(
+            "operator/hudi_console/files/api.js",
+            "  set: (value) => { held = value; },",
+            "  set: (value) => { held = value; sessionStorage.setItem('token', value); },",
+        ),
+        f"{_SERVER}::test_a_token_is_stored_nowhere_and_the_page_has_an_origin_of_its_own",
+    ),
 )

@@ -237,6 +237,8 @@ async def signed_in(page: Page, url: str, token: str, space: str) -> None:
     await page.until(
         f"document.querySelectorAll('tbody tr').length === 50 && /{MANY + 1} tables/.test(document.body.innerText)"
     )
+    assert await page.value("sessionStorage.length") == 0
+    assert await page.value("Object.values(localStorage).join()") == space
 
 
 async def look(url: str, token: str, space: str, cluster: Cluster) -> None:

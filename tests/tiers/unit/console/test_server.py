@@ -328,7 +328,9 @@ def test_every_answer_has_the_headers_that_confine_the_page() -> None:
 def test_the_page_is_whole_and_asks_nobody_else() -> None:
     files = {path.name: path.read_text() for path in server.FILES.iterdir()}
     assert {"index.html", "main.js", "page.css", "icon.svg"} <= set(files)
-    text = "".join(files.values()).replace("http://www.w3.org/2000/svg", "").replace("http://localhost", "")
+    text = (
+        "".join(files.values()).replace("http://www.w3.org/2000/svg", "").replace("http://hudi-console.localhost", "")
+    )
     assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) == []
     for name, content in files.items():
         for wanted in re.findall(r"(?:from '\./|src=\"files/|href=\"files/)([\w.]+)", content):
@@ -344,6 +346,17 @@ def test_the_page_is_whole_and_asks_nobody_else() -> None:
         "document.cookie",
     ):
         assert word not in text, "statuses have words of drivers: text is set as text"
+
+
+def test_a_token_is_stored_nowhere_and_the_page_has_an_origin_of_its_own() -> None:
+    """Another port-forward to the same port is the same origin, to the same tab."""
+    text = "".join(path.read_text() for path in server.FILES.iterdir())
+    for word in ("sessionStorage", "indexedDB", "caches.", "history.state", "window.name"):
+        assert word not in text
+    assert set(re.findall(r"localStorage\.\w+\((\w+)", text)) <= {"SPACES"}, "names of namespaces alone"
+    page = (server.FILES.parents[2] / "docs" / "operate" / "console.md").read_text()
+    assert "open `http://hudi-console.localhost:8080`" in page
+    assert "http://localhost" not in page + text
 
 
 def test_files_are_asked_for_once() -> None:
