@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +16,7 @@ from yarl import URL
 from hudi_console import asking
 from hudi_console.asking import Question, Refused
 
+LOG = logging.getLogger(__name__)
 JsonDict = dict[str, Any]
 PAGE = 500
 """Objects of one answer to a list."""
@@ -43,9 +45,20 @@ class TooLong(Refused):
 class Cluster:
     """Lists and watches. Nothing of a user is kept between two calls."""
 
-    def __init__(self, server: str, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, server: str, session: aiohttp.ClientSession, context: ssl.SSLContext | None = None, ca_file: str = ""
+    ) -> None:
         self._server, self._session = server.rstrip("/"), session
+        self._context, self._ca_file = context, ca_file
         self._lists = asyncio.Semaphore(MOST_LISTS)
+
+    def read_authorities(self) -> None:
+        """Trust what the file has now, too: a cluster may renew its authority."""
+        if self._context is not None and self._ca_file:
+            try:
+                self._context.load_verify_locations(self._ca_file)
+            except (OSError, ssl.SSLError) as error:
+                LOG.warning("the authorities %s cannot be read, those before are trusted: %s", self._ca_file, error)
 
     async def items(
         self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
@@ -182,4 +195,4 @@ async def connected(server: str, ca_file: str = "") -> AsyncIterator[Cluster]:
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=True
     ) as session:
-        yield Cluster(server, session)
+        yield Cluster(server, session, context, ca_file)
