@@ -53,7 +53,7 @@ async function show() {
     if (mine.signal.aborted) return;
     tell('not connected', 'bad');
     if (error instanceof Refused && error.status === 401) signIn(token.get() ? error.message : '');
-    else if (error instanceof Refused && error.status === 403 && !to.kind) page.forbidden(error.message);
+    else if (error instanceof Refused && [400, 403].includes(error.status) && !to.kind) page.forbidden(error.message);
     else main.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message), h('p', {}, h('a', { href: '#/' }, 'All tables')));
   } finally {
     if (mine.signal.aborted || stop === mine) page.end?.();

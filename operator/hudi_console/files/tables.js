@@ -100,7 +100,7 @@ export function tablesPage(main, { asked, go }) {
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       const names = field.value.split(/[\s,]+/).filter(Boolean).join(',');
-      localStorage.setItem(SPACES, names);
+      if (!names) localStorage.removeItem(SPACES);
       go(names ? `#/?namespace=${encodeURIComponent(names)}` : '#/');
     });
     return form;
@@ -114,6 +114,7 @@ export function tablesPage(main, { asked, go }) {
       for (const row of found.rows) rows.set(key(row), { row, text: text(row) });
       if (!begun) {
         begun = true;
+        if (asked) localStorage.setItem(SPACES, asked); // not before: a slip of the pen would be asked for ever after
         main.replaceChildren(
           h('div', { class: 'bar' }, h('h1', {}, 'Tables'), filter, sorted, spaces('')), count,
           h('table', { class: 'cards tables' }, h('thead', {}, h('tr', {}, COLUMNS.map((one) => h('th', { scope: 'col' }, one)))), body), pages);
@@ -124,6 +125,7 @@ export function tablesPage(main, { asked, go }) {
       const kept = localStorage.getItem(SPACES);
       if (!asked && kept) go(`#/?namespace=${encodeURIComponent(kept)}`);
       else {
+        if (asked === kept) localStorage.removeItem(SPACES);
         main.replaceChildren(h('h1', {}, 'Tables'), spaces(message));
         document.getElementById('namespaces').focus();
       }

@@ -232,6 +232,12 @@ async def signed_in(page: Page, url: str, token: str, space: str) -> None:
     await page.until(
         "/cannot list resource/.test(document.body.innerText) && document.activeElement?.id === 'namespaces'"
     )
+    await page.type("Team-A")
+    await page.key("Enter")
+    await page.until(
+        "/must be a DNS label/.test(document.body.innerText) && document.activeElement?.id === 'namespaces'"
+    )
+    await page.value("document.getElementById('namespaces').value = ''")
     await page.type(space)
     await page.key("Enter")
     await page.until(
