@@ -16,18 +16,20 @@ export class Refused extends Error {
   }
 }
 
+// What the console itself says is final. Anything else comes from a proxy in front of it, and passes: 404 while the console is started, say.
 async function refusal(answer) {
   try {
     return new Refused(answer.status, (await answer.json()).error.message);
   } catch {
-    return new Refused(answer.status, `the console answers with ${answer.status}`);
+    // A redirect, or a page of its own: a proxy that wants its user to sign in again, which only a whole page can do.
+    if (answer.type === 'opaqueredirect' || answer.status === 401 || answer.status === 403) return new Refused(0, 'You are signed out.');
+    return new Error(`the console answers with ${answer.status}`);
   }
 }
 
 async function* documents(path, signal) {
   const headers = held ? { Authorization: `Bearer ${held}` } : {};
-  // A redirect is a proxy that wants its user to sign in again, which only a whole page can do.
-  const answer = await fetch(path, { headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'error' });
+  const answer = await fetch(path, { headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'manual' });
   if (!answer.ok) throw await refusal(answer);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -52,18 +54,21 @@ const sleep = (milliseconds, signal) => new Promise((done) => {
 // Shows every document until the signal; asks again when the connection ends. Throws what a user has to act on.
 export async function follow(path, signal, show, tell) {
   const whole = `${path}${path.includes('?') ? '&' : '?'}watch=true`;
+  let tries = 0; // a 401 after something was shown: a proxy may have a new token by now, or the API server has just begun
   for (let wait = 1000; !signal.aborted; wait = Math.min(2 * wait, 30000)) {
     try {
       for await (const found of documents(whole, signal)) {
         if (signal.aborted) return;
         wait = 500;
+        tries = 3;
         tell('live', 'good');
         show(found);
       }
       tell('reconnecting', 'busy');
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+      const passes = error.status >= 500 || error.status === 429 || (error.status === 401 && tries-- > 0);
+      if (error instanceof Refused && !passes) throw error;
       tell(`not connected: ${error.message}`, 'bad');
     }
     await sleep(wait, signal);

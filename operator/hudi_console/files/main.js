@@ -54,7 +54,9 @@ async function show() {
     tell('not connected', 'bad');
     if (error instanceof Refused && error.status === 401) signIn(token.get() ? error.message : '');
     else if (error instanceof Refused && [400, 403].includes(error.status) && !to.kind) page.forbidden(error.message);
-    else main.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message), h('p', {}, h('a', { href: '#/' }, 'All tables')));
+    else main.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message), h('p', {}, error.status === 0
+      ? h('button', { type: 'button', onclick: () => location.reload() }, 'Load the page again')
+      : h('a', { href: '#/' }, 'All tables')));
   } finally {
     if (mine.signal.aborted || stop === mine) page.end?.();
   }
