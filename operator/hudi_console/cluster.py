@@ -31,7 +31,7 @@ WATCH_SECONDS = 240
 """After so long a watch is asked for again: by then a right that was taken away is felt."""
 _LISTS = 3
 _CONNECT = aiohttp.ClientTimeout(total=30, connect=10)
-_WATCH = aiohttp.ClientTimeout(total=WATCH_SECONDS + 30, connect=10)
+_WATCH = aiohttp.ClientTimeout(total=WATCH_SECONDS + 30, connect=10, sock_read=90)  # a bookmark comes each minute
 
 
 class Gone(Exception):

@@ -27,7 +27,27 @@ async function refusal(answer) {
   }
 }
 
-async function* documents(path, signal) {
+const FIRST = 180e3;
+const SILENT = 60e3; // the server says something at least every 23 s
+
+async function* documents(path, outer) {
+  const own = new AbortController();
+  const signal = AbortSignal.any([outer, own.signal]);
+  let timer;
+  const heard = (most) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => own.abort(new Error('the console is silent')), most);
+  };
+  heard(FIRST);
+  try {
+    yield* read(path, signal, () => heard(SILENT));
+  } finally {
+    clearTimeout(timer);
+    own.abort();
+  }
+}
+
+async function* read(path, signal, heard) {
   const headers = held ? { Authorization: `Bearer ${held}` } : {};
   const answer = await fetch(path, { headers, signal, cache: 'no-store', credentials: 'same-origin', redirect: 'manual' });
   if (!answer.ok) throw await refusal(answer);
@@ -35,6 +55,7 @@ async function* documents(path, signal) {
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read();
+    heard();
     if (done) return;
     const lines = (rest + value).split('\n');
     rest = lines.pop();

@@ -467,6 +467,23 @@ def test_a_watch_that_is_too_old_is_begun_again() -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_watch_that_is_silent_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server says something each minute; one that has lost its power says nothing."""
+    assert cluster._WATCH.sock_read is not None
+    assert 60 < cluster._WATCH.sock_read < cluster.WATCH_SECONDS / 2
+    monkeypatch.setattr(cluster, "_WATCH", aiohttp.ClientTimeout(total=60, sock_read=0.5))
+    api = Api(table())
+
+    async def act(client: Browser) -> None:
+        async with client.get(f"{TABLES}/team-a/flights?watch=true", headers=bearer(ANN)) as answer:
+            await documents(answer)
+            while len([path for path in api.paths() if "watch=true" in path]) < 4:
+                await asyncio.sleep(0.05)
+
+    run(api, act)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_right_that_is_taken_away_ends_the_stream() -> None:
     api = Api(table())
 
