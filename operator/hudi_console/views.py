@@ -125,12 +125,15 @@ def conditions(thing: Thing) -> list[JsonDict]:
 
 
 def sentence(table: Table, writers: Sequence[Writer], at: datetime) -> str:
-    """What waits, and why: the table's reason, else that of the first writer that has one."""
+    """What waits, and why: the table's reason, else that of the first writer that has one.
+
+    Those that have failed go before those that merely wait.
+    """
     world = why.World([table], list(writers), {}, at)
     said = _in_short(why.of_table(table, world))
     if said:
         return said
-    for writer in writers:
+    for writer in sorted(writers, key=lambda w: tone_of(w) != BAD):
         said = _in_short(why.of_writer(writer, world))
         if said:
             return f"{writer.name}: {said}"

@@ -8,7 +8,8 @@ const URGENCY = { bad: 0, busy: 1, quiet: 2, good: 2 };
 const SPACES = 'hudi-console-namespaces';
 
 const key = (row) => `${row.namespace}/${row.name}`;
-const urgency = (row) => Math.min(URGENCY[row.tone], ...row.conditions.map((one) => URGENCY[one.tone]), row.why ? 1 : 2);
+const urgency = (row) => Math.min(URGENCY[row.tone], ...row.conditions.map((one) => URGENCY[one.tone]),
+  ...row.writers.map((one) => (one.tone === 'bad' ? 0 : 2)), row.why ? 1 : 2);
 const ORDERS = {
   'What needs a look': (a, b) => urgency(a) - urgency(b) || key(a).localeCompare(key(b)),
   Name: (a, b) => key(a).localeCompare(key(b)),

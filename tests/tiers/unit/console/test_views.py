@@ -72,6 +72,14 @@ def test_what_waits_is_said_in_one_sentence() -> None:
     assert row(table(), writer())["why"] == ""
 
 
+def test_a_writer_that_has_failed_goes_before_one_that_waits() -> None:
+    waits = writer(name="a", state="Waiting", queue=QUEUE)
+    failed = writer(name="z", state="Failed", conditions=[condition("Ready", "False", "Failed", "no such column")])
+    found = row(table(), waits, failed)
+    assert found["why"].startswith("z: ")
+    assert [(one["state"], one["tone"]) for one in found["writers"]] == [("Failed", "bad"), ("Waiting", "busy")]
+
+
 def test_a_row_of_what_is_kept_in_short_is_that_of_the_whole() -> None:
     conditions = [
         condition("Ready", "False", "Savepoint", "x"),
