@@ -180,12 +180,23 @@ def row(table: Table, writers: Sequence[Writer], at: datetime) -> JsonDict:
 
 
 def rows(tables: Iterable[Table], writers: Iterable[Writer], at: datetime) -> list[JsonDict]:
-    """All tables, by namespace and name."""
+    """All tables, and those that do not exist and have writers, by namespace and name."""
     own: dict[tuple[str, str], list[Writer]] = {}
     for writer in writers:
         own.setdefault((writer.namespace, writer.table), []).append(writer)
     ordered = sorted(tables, key=lambda t: (t.namespace, t.name))
-    return [row(t, sorted(own.get((t.namespace, t.name), ()), key=lambda w: w.name), at) for t in ordered]
+    found = [row(t, sorted(own.pop((t.namespace, t.name), ()), key=lambda w: w.name), at) for t in ordered]
+    found += [_missing(of, sorted(some, key=lambda w: w.name), at) for of, some in own.items()]
+    return sorted(found, key=lambda one: (one["namespace"], one["name"]))
+
+
+def _missing(of: tuple[str, str], writers: Sequence[Writer], at: datetime) -> JsonDict:
+    """A row for a table that writers name and that does not exist; it leads to the first of them."""
+    namespace, name = of
+    none = Table({"kind": "HudiTable", "metadata": {"namespace": namespace, "name": name}})
+    said = f"there is no HudiTable {name}, which {', '.join(w.name for w in writers)} would write"
+    found = {**row(none, writers, at), "state": "Missing", "tone": BAD, "orphan": writers[0].name}
+    return {**found, "why": said if len(said) <= _REASON else f"{said[: _REASON - 1]}…"}
 
 
 # ---------------------------------------------------------------- a table

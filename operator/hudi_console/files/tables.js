@@ -20,7 +20,7 @@ const ORDERS = {
 
 function drawn(row) {
   const cells = [
-    [h('span', { class: 'quiet' }, `${row.namespace}/`), link('tables', row.namespace, row.name), h('div', { class: 'quiet small' }, row.type ?? '')],
+    [h('span', { class: 'quiet' }, `${row.namespace}/`), row.orphan ? link('writers', row.namespace, row.orphan, row.name) : link('tables', row.namespace, row.name), h('div', { class: 'quiet small' }, row.type ?? '')],
     [badge(row.state, row.tone), ' ', row.conditions.map((one) => [badge(one.type, one.tone, `${one.type}=${one.status}, ${one.reason}: ${one.message}`), ' '])],
     row.writers.length ? row.writers.map((one) => [badge(`${one.count} ${one.state}`, one.tone), ' ']) : h('span', { class: 'quiet' }, 'none'),
     ago(row.lastCommit, 'none'),

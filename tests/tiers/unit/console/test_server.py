@@ -408,6 +408,25 @@ def test_a_stream_tells_what_changes() -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_missing_table_is_told_until_it_is_there() -> None:
+    api = Api(writer())
+
+    async def act(client: Browser) -> None:
+        async with client.get(f"{TABLES}?watch=true", headers=bearer(ANN)) as answer:
+            (seen,) = (await documents(answer))["rows"]
+            assert (seen["name"], seen["state"]) == ("flights", "Missing")
+            await asyncio.sleep(0.1)
+            await api.tell("ADDED", table())
+            assert [one["state"] for one in (await documents(answer))["rows"]] == ["Ready"]
+            await api.tell("DELETED", table())
+            assert [one["state"] for one in (await documents(answer))["rows"]] == ["Missing"]
+            await api.tell("DELETED", writer())
+            assert (await documents(answer))["gone"] == [["team-a", "flights"]]
+
+    run(api, act)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_table_is_followed_with_what_the_status_forgets() -> None:
     held = {"attempt": "team-a.load-1", "since": "2026-03-01T11:00:00Z"}
     api = Api(table(lock=held), writer())

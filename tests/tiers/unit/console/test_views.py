@@ -27,7 +27,7 @@ QUEUE = {"position": 1, "since": time(21), "blockedBy": "the lock is held by a s
 
 
 def row(tables: JsonDict, *writers: JsonDict) -> JsonDict:
-    (found,) = views.rows([Table(tables)], map(Writer, writers), NOW)
+    (found,) = [one for one in views.rows([Table(tables)], map(Writer, writers), NOW) if "orphan" not in one]
     return found
 
 
@@ -70,6 +70,17 @@ def test_what_waits_is_said_in_one_sentence() -> None:
         "backfill: it has waited 21s for admission as number 1: the lock is held by a suspect"
     )
     assert row(table(), writer())["why"] == ""
+
+
+def test_a_writer_of_a_table_that_does_not_exist_has_a_row() -> None:
+    some = [writer(name="b", of="fligths"), writer(name="a", of="fligths"), writer()]
+    for kept in (views.kept, views.kept_in_short):
+        found = views.rows([Table(kept(table()))], [Writer(kept(one)) for one in some], NOW)
+        assert [(one["name"], one["state"], one["tone"], one.get("orphan")) for one in found] == [
+            ("flights", "Ready", "good", None),
+            ("fligths", "Missing", "bad", "a"),
+        ]
+        assert found[1]["why"] == "there is no HudiTable fligths, which a, b would write"
 
 
 def test_a_writer_that_has_failed_goes_before_one_that_waits() -> None:
