@@ -18,9 +18,11 @@ GOOD, BAD, BUSY, QUIET = "good", "bad", "busy", "quiet"
 neither.
 """
 _TRUE_IS_GOOD = (*why.NORMAL_TRUE, "Ready", "BucketSafe", "CallbackDelivered", "CatalogSynced")
-_FALSE_IS_GOOD = (*why.NORMAL_FALSE, *(kind for kind in why.REFUSED))
+_FALSE_IS_GOOD = (*why.NORMAL_FALSE, "CleaningHeld", *(kind for kind in why.REFUSED))
 _PASSING = ("RollbackPending", "AwaitingProofOfDeath", "Late", "ExecutorsMissing")
 """Conditions that are bad for a while, and end by themselves as a rule."""
+_BEGUN = (("Bootstrapped", "Running"), ("Bootstrapped", "Waiting"), ("ServicesHealthy", "ExecutorPending"))
+"""Conditions and their reasons that are work on its way."""
 _SPEC = ("suspend", "tableRef", "type", "path", "priority", "concurrency", "schedule", "streaming")
 _STATUS = (
     "observedGeneration", "state", "blockedBy", "lock", "settling", "queue", "conflicts", "records", "lastCommit",
@@ -95,7 +97,8 @@ def tone(condition: JsonDict) -> str:
         return QUIET
     if status == ("True" if kind in _TRUE_IS_GOOD else "False"):
         return GOOD
-    return BUSY if status == "Unknown" or kind in _PASSING else BAD
+    passes = kind in _PASSING or (kind, condition.get("reason")) in _BEGUN
+    return BUSY if status == "Unknown" or passes else BAD
 
 
 def tone_of(thing: Table | Writer) -> str:

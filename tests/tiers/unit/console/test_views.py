@@ -134,12 +134,22 @@ def test_a_row_of_what_is_kept_in_short_is_that_of_the_whole() -> None:
         ("RollbackPending", "True", "busy"),
         ("ServicesHealthy", "False", "bad"),
         ("CatalogSynced", "False", "bad"),
+        ("CleaningHeld", "True", "bad"),
+        ("CleaningHeld", "False", "good"),
+        ("Bootstrapped", "False", "bad"),
         ("Suspended", "True", "quiet"),
         ("Admitted", "False", "quiet"),
     ],
 )
 def test_how_a_condition_is_shown(kind: str, status: str, tone: str) -> None:
     assert views.tone({"type": kind, "status": status}) == tone
+
+
+@pytest.mark.parametrize("reason", ["Running", "Waiting"])
+def test_a_bootstrap_that_runs_needs_nobody(reason: str) -> None:
+    assert views.tone(condition("Bootstrapped", "False", reason)) == "busy"
+    assert views.tone(condition("Bootstrapped", "False", "Failed")) == "bad"
+    assert views.tone(condition("ServicesHealthy", "False", "ExecutorPending")) == "busy"
 
 
 def test_every_state_of_a_writer_is_shown_in_some_way() -> None:
