@@ -194,7 +194,7 @@ def rows(tables: Iterable[Table], writers: Iterable[Writer], at: datetime) -> li
 
 
 def _missing(of: tuple[str, str], writers: Sequence[Writer], at: datetime) -> JsonDict:
-    """A row for a table that writers name and that does not exist; it leads to the first of them."""
+    """A row for a table that does not exist and has writers; it leads to the first of them."""
     namespace, name = of
     none = Table({"kind": "HudiTable", "metadata": {"namespace": namespace, "name": name}})
     said = f"there is no HudiTable {name}, which {', '.join(w.name for w in writers)} would write"
