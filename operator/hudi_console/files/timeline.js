@@ -12,7 +12,7 @@ const STRIP = 12;
 const NARROW = 640;
 const STRIPS = ['attempt', 'starts', 'queued']; // below the instants of a writer: whether it runs, starts or waits
 const NAMES = {
-  commit: 'commit', pending: 'not completed', refused: 'refused', attempt: 'attempt', starts: 'attempt starts', queued: 'waits for admission',
+  commit: 'commit', pending: 'not completed', ended: 'completed or rolled back', refused: 'refused', attempt: 'attempt', starts: 'attempt starts', queued: 'waits for admission',
   held: 'lock is held', fenced: 'fenced', drained: 'drained', 'rolled back': 'rolled back', service: 'table service', savepoint: 'savepoint', restore: 'restore',
 };
 const TITLES = { lock: 'Lock', services: 'Services', savepoints: 'Savepoints' };

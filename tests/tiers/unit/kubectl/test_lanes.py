@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -191,6 +192,23 @@ def test_an_instant_that_has_ended_is_not_pending_beside(kind: str) -> None:
     before = [Lane("writer", "load", (bar("pending", 9, 3, is_open=True),))]
     (found,) = lanes.remembered(before, [Lane("writer", "load", (bar(kind, 9, 1),))], NOW)
     assert [one.kind for one in found.bars] == [kind]
+
+
+def test_an_instant_that_is_gone_was_completed_or_rolled_back() -> None:
+    """A clean that is completed is in no status: it has not failed."""
+    pending = Bar("pending", NOW - timedelta(seconds=9), NOW, "clean 7 is inflight", is_open=True)
+    services = Lane("services", "services", ())
+    (found,) = lanes.remembered([replace(services, bars=(pending,))], [services], NOW)
+    assert seen(found) == [("ended", 9, 0, False)]
+    assert found.bars[0].text == "clean 7 was completed or rolled back"
+    assert lanes.remembered([found], [services], NOW) == [found]
+
+
+@pytest.mark.parametrize("kind", [COMMIT, "refused", "pending"])
+def test_an_instant_is_in_one_lane(kind: str) -> None:
+    before = [Lane("writer", "load", (bar("pending", 9, 3, is_open=True),)), Lane("services", "services", ())]
+    current = [Lane("writer", "load", ()), Lane("services", "services", (bar(kind, 9, 1),))]
+    assert lanes.remembered(before, current, NOW) == current
 
 
 def test_commits_that_the_status_has_no_longer_stay_for_a_day() -> None:
