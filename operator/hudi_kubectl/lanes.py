@@ -148,7 +148,8 @@ def _settling(table: Table, at: datetime, events: Iterable[JsonDict]) -> list[La
     found: dict[str, list[Bar]] = {}
     fenced: dict[str, datetime] = {}
     told = [(when(one.get("lastTimestamp") or one.get("eventTime")), one) for one in events]
-    for moment, one in sorted(((m, e) for m, e in told if m is not None), key=lambda pair: pair[0]):
+    recent = ((m, e) for m, e in told if m is not None and m >= at - KEPT)  # whoever writes an Event chooses its time
+    for moment, one in sorted(recent, key=lambda pair: pair[0]):
         message, reason = str(one.get("message") or ""), one.get("reason")
         label, sign, _ = message.partition(" is fenced: " if reason == "Fenced" else ": ")
         about = one.get("involvedObject") or {}

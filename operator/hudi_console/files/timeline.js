@@ -277,7 +277,8 @@ export class Timeline {
 
   #ticks() {
     const most = Math.max(1, Math.floor((this.#right - this.#left) / (this.#to - this.#from > 864e5 ? 110 : 84)));
-    const step = STEPS.find((one) => (this.#to - this.#from) / one <= most) ?? STEPS.at(-1);
+    const length = this.#to - this.#from;
+    const step = STEPS.find((one) => length / one <= most) ?? Math.ceil(length / most / STEPS.at(-1)) * STEPS.at(-1);
     const found = [];
     for (let at = Math.ceil(this.#from / step) * step; at <= this.#to; at += step) {
       const x = this.#x(at);
@@ -288,6 +289,7 @@ export class Timeline {
 
   #time(moment) {
     const text = new Date(moment).toISOString();
+    if (this.#to - this.#from > 180 * 864e5) return text.slice(0, 10);
     return this.#to - this.#from > 864e5 ? `${text.slice(5, 10)} ${text.slice(11, 16)}` : text.slice(11, 19);
   }
 }

@@ -169,6 +169,14 @@ def test_events_say_what_was_settled_before() -> None:
     ]
 
 
+def test_an_event_of_long_ago_makes_no_axis_of_a_thousand_years() -> None:
+    about = {"kind": "HudiTable", "name": "flights"}
+    one = {"reason": "Fenced", "message": "a.b is fenced: c", "involvedObject": about}
+    for moment in ("0001-01-02T00:00:00Z", time(86_460)):
+        found = lanes.lanes(table(), [], NOW, [{**one, "lastTimestamp": moment}])
+        assert not [lane for lane in found if lane.of == "settling"], moment
+
+
 # ---------------------------------------------------------------- what is remembered
 def bar(kind: str, begin: float, end: float, *, is_open: bool = False) -> Bar:
     return Bar(kind, NOW - timedelta(seconds=begin), NOW - timedelta(seconds=end), kind, is_open=is_open)
