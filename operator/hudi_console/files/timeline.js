@@ -37,7 +37,7 @@ export class Timeline {
   #length = 0; // of what is shown while the axis follows the time; 0: all there is
   #follows = true;
   #width = 0;
-  #chosen = null;
+  #chosen = null; // "lane.bar"; which one that is, is found again when the lanes are others
   #pointers = new Map();
   #timer;
   #sizes;
@@ -70,6 +70,7 @@ export class Timeline {
   }
 
   show(lanes) {
+    const chosen = this.#at(this.#chosen);
     this.#lanes = lanes.map((lane) => {
       const bars = lane.bars.map((bar) => ({ ...bar, from: Date.parse(bar.begin), to: Date.parse(bar.end), strip: STRIPS.includes(bar.kind) }));
       const open = now() + 864e5;
@@ -79,6 +80,12 @@ export class Timeline {
     const kinds = new Set(this.#lanes.flatMap((lane) => lane.bars.map((bar) => bar.kind)));
     this.legend.replaceChildren(...Object.keys(NAMES).filter((kind) => kinds.has(kind)).map((kind) =>
       h('li', {}, h('span', { class: `swatch k-${css(kind)}` }), NAMES[kind])));
+    if (chosen) {
+      const l = this.#lanes.findIndex((one) => one.of === chosen.lane.of && one.name === chosen.lane.name);
+      const b = this.#lanes[l]?.bars.findIndex((one) => one.kind === chosen.bar.kind && one.begin === chosen.bar.begin) ?? -1;
+      this.#chosen = b < 0 ? null : `${l}.${b}`;
+      this.#say(this.#at(this.#chosen));
+    }
     this.#draw();
   }
 
@@ -195,10 +202,15 @@ export class Timeline {
     this.#choose(to.n);
   }
 
+  #at(n) {
+    const [l, b] = (n ?? '').split('.');
+    const bar = this.#lanes[l]?.bars[b];
+    return bar ? { lane: this.#lanes[l], bar } : null;
+  }
+
   #choose(n) {
     this.#chosen = n ?? null;
-    const [l, b] = (n ?? '').split('.');
-    this.#say(n ? { lane: this.#lanes[l], bar: this.#lanes[l]?.bars[b] } : null);
+    this.#say(this.#at(this.#chosen));
     this.#draw();
   }
 
