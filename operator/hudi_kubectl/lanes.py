@@ -213,12 +213,11 @@ def remembered(before: Sequence[Lane], current: Sequence[Lane], at: datetime) ->
 def _merged(old: Sequence[Bar], new: Sequence[Bar], elsewhere: Collection[datetime], at: datetime) -> tuple[Bar, ...]:
     there = {(bar.kind, bar.begin) for bar in new}
     kept = []
-    for bar in old:
-        if (bar.kind, bar.begin) in there or (bar.kind in (PENDING, ENDED) and bar.begin in elsewhere):
+    for one in old:
+        if (one.kind, one.begin) in there or (one.kind in (PENDING, ENDED) and one.begin in elsewhere):
             continue
-        if bar.kind == PENDING:
-            said = f"{bar.text.partition(' is ')[0]} was completed or rolled back"
-            bar = replace(bar, kind=ENDED, text=said)
+        said = f"{one.text.partition(' is ')[0]} was completed or rolled back"
+        bar = replace(one, kind=ENDED, text=said) if one.kind == PENDING else one
         if bar.end >= at - KEPT or bar.is_open:
             kept.append(replace(bar, end=max(at, bar.begin), is_open=False) if bar.is_open else bar)
     return (*sorted(kept, key=lambda bar: bar.end)[-KEPT_BARS:], *new)
