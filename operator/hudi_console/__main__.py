@@ -20,7 +20,7 @@ from hudi_console.server import MOST_STREAMS, Pages
 
 LOG = logging.getLogger("hudi_console")
 CERTIFICATE_SECONDS = 60.0
-"""How often the certificate is read again: a Secret may have a renewed one."""
+"""How often the certificate and the authorities are read again: they may have been renewed."""
 
 
 class _NoWords(logging.Filter):
@@ -91,6 +91,7 @@ async def serve(given: argparse.Namespace, until: asyncio.Event) -> None:
             while not until.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(until.wait(), CERTIFICATE_SECONDS)
+                cluster.read_authorities()
                 if context is not None:
                     _read(context, given)
         finally:

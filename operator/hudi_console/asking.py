@@ -36,7 +36,7 @@ class Kind(Enum):
 
     TABLES = ("/apis/hudioperator.io/v1alpha1", "huditables", "", "")
     WRITERS = ("/apis/hudioperator.io/v1alpha1", "hudiwriters", "", "")
-    PODS = ("/api/v1", "pods", "hudioperator.io/writer", "")
+    PODS = ("/api/v1", "pods", "hudioperator.io/writer,hudioperator.io/role=driver", "")
     EVENTS_OF_TABLES = ("/api/v1", "events", "", "involvedObject.kind=HudiTable")
     EVENTS_OF_WRITERS = ("/api/v1", "events", "", "involvedObject.kind=HudiWriter")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -15,51 +16,85 @@ from yarl import URL
 from hudi_console import asking
 from hudi_console.asking import Question, Refused
 
+LOG = logging.getLogger(__name__)
 JsonDict = dict[str, Any]
 PAGE = 500
 """Objects of one answer to a list."""
 MOST_BYTES = 64 << 20
 """Of one answer, and of one line of a watch; an object of Kubernetes has at most 3 MiB."""
+MOST_OPTIONAL = 8 << 20
+"""Of a whole list of pods or Events: their authors choose how long these are."""
+MOST_REFUSAL = 64 << 10
+MOST_LISTS = 3
+"""Answers to lists that are read at once, for all users: each is held whole until it is read."""
 WATCH_SECONDS = 240
 """After so long a watch is asked for again: by then a right that was taken away is felt."""
 _LISTS = 3
 _CONNECT = aiohttp.ClientTimeout(total=30, connect=10)
-_WATCH = aiohttp.ClientTimeout(total=WATCH_SECONDS + 30, connect=10)
+_WATCH = aiohttp.ClientTimeout(total=WATCH_SECONDS + 30, connect=10, sock_read=90)  # a bookmark comes each minute
 
 
 class Gone(Exception):
     """The API server no longer has the changes since that version: it must be listed again."""
 
 
+class TooLong(Refused):
+    """The API server says more than the console holds."""
+
+
 class Cluster:
     """Lists and watches. Nothing of a user is kept between two calls."""
 
-    def __init__(self, server: str, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, server: str, session: aiohttp.ClientSession, context: ssl.SSLContext | None = None, ca_file: str = ""
+    ) -> None:
         self._server, self._session = server.rstrip("/"), session
+        self._context, self._ca_file = context, ca_file
+        self._lists = asyncio.Semaphore(MOST_LISTS)
 
-    async def items(self, question: Question, token: str) -> tuple[list[JsonDict], str]:
-        """All objects, and the version that the list is of."""
+    def read_authorities(self) -> None:
+        """Trust what the file has now, too: a cluster may renew its authority."""
+        if self._context is not None and self._ca_file:
+            try:
+                self._context.load_verify_locations(self._ca_file)
+            except (OSError, ssl.SSLError) as error:
+                LOG.warning("the authorities %s cannot be read, those before are trusted: %s", self._ca_file, error)
+
+    async def items(
+        self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
+    ) -> tuple[list[JsonDict], str]:
+        """What is kept of all objects, and the version that the list is of."""
         for _ in range(_LISTS):
             with suppress(Gone):  # a list that takes long may lose its rest
-                return await self._listed(question, token)
+                return await self._listed(question, token, kept)
         raise Refused(502, f"the API server has not kept a list of {question.kind.resource} until its end")
 
-    async def _listed(self, question: Question, token: str) -> tuple[list[JsonDict], str]:
+    async def _listed(
+        self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
+    ) -> tuple[list[JsonDict], str]:
         found: list[JsonDict] = []
-        more = ""
+        more, most = "", MOST_OPTIONAL if question.kind.is_optional else MOST_BYTES
         while True:
-            async with self._asked(question.path, question.query(limit=PAGE, more=more), token, _CONNECT) as answer:
-                page = await _whole(answer)
+            query = question.query(limit=PAGE, more=more)
+            async with self._lists, self._asked(question.path, query, token, _CONNECT) as answer:
+                text = await _whole(answer, most)
+                most -= len(text) if question.kind.is_optional else 0
+                page = _object(text)
+                del text
             meta = page.get("metadata") or {}
-            found += page.get("items") or []
+            found += map(kept, page.get("items") or [])
             more = str(meta.get("continue") or "")
             if not more:
                 return found, str(meta.get("resourceVersion") or "")
 
-    async def optional(self, question: Question, token: str) -> list[JsonDict] | None:
-        """The objects; None where the user may not list them."""
+    async def optional(
+        self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
+    ) -> list[JsonDict] | None:
+        """The objects; None where the user may not list them, or where they are too long."""
         try:
-            return (await self.items(question, token))[0]
+            return (await self.items(question, token, kept))[0]
+        except TooLong:
+            return None
         except Refused as error:
             if error.status == 403:
                 return None
@@ -108,7 +143,7 @@ async def _refuse(answer: aiohttp.ClientResponse, token: str) -> None:
         raise Refused(401, "the API server does not know this token: it may have expired")
     if status in (403, 404, 429):
         try:
-            said = str((await _whole(answer)).get("message") or "")
+            said = str(_object(await _whole(answer, MOST_REFUSAL)).get("message") or "")
         except Refused:
             said = ""
         said = said.replace(token, "…")[:500] or {403: "forbidden", 404: "not found", 429: "too many requests"}[status]
@@ -116,14 +151,13 @@ async def _refuse(answer: aiohttp.ClientResponse, token: str) -> None:
     raise Refused(502, f"the API server answers with {status}")
 
 
-async def _whole(answer: aiohttp.ClientResponse) -> JsonDict:
-    parts, length = [], 0
+async def _whole(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    found = bytearray()
     async for part in answer.content.iter_any():
-        length += len(part)
-        if length > MOST_BYTES:
-            raise Refused(502, f"the API server's answer is longer than {MOST_BYTES} bytes")
-        parts.append(part)
-    return _object(b"".join(parts))
+        found += part
+        if len(found) > most:
+            raise TooLong(502, f"the API server's answer is longer than {most} bytes")
+    return bytes(found)
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -140,6 +174,7 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _object(text: bytes) -> JsonDict:
+    """What a line or an answer says."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -160,4 +195,4 @@ async def connected(server: str, ca_file: str = "") -> AsyncIterator[Cluster]:
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=True
     ) as session:
-        yield Cluster(server, session)
+        yield Cluster(server, session, context, ca_file)

@@ -84,8 +84,11 @@ class Mirror:
         return found
 
     async def _list(self, question: Question) -> None:
-        items, self._versions[question] = await self._cluster.items(question, self._token)
-        found = {key(raw): self._kept({"kind": NAMES[question.kind], **raw}) for raw in items}
+        def kept(raw: JsonDict) -> JsonDict:
+            return self._kept({"kind": NAMES[question.kind], **raw})
+
+        items, self._versions[question] = await self._cluster.items(question, self._token, kept)
+        found = {key(raw): raw for raw in items}
         before, self._found[question] = self._found[question], found
         for one in {*before, *found}:
             self._tell(before.get(one), found.get(one))

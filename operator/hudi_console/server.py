@@ -10,10 +10,12 @@ import asyncio
 import hashlib
 import json
 import logging
+import socket
 import time
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +59,37 @@ has gone is noticed.
 LONGEST = 3600.0
 """Seconds of a stream; the page then asks again."""
 MOST_STREAMS = 40
+MOST_ANSWERS = 8
+"""Requests without a stream that are answered at once."""
+SILENT = 60_000
+"""Milliseconds after which a browser that takes nothing is taken to be gone, with its stream."""
 _METHODS = {"GET": "GET", "HEAD": "HEAD"}
 Document = AsyncGenerator[JsonDict]
+
+
+class Places:
+    """So many requests at once, and a quarter of them in the name of one token."""
+
+    def __init__(self, number: int) -> None:
+        self._free, self._most = number, max(1, number // 4)
+        self._of: Counter[bytes] = Counter()
+
+    @contextmanager
+    def taken(self, token: str) -> Iterator[None]:
+        """A place; 503 where there is none."""
+        whose = hashlib.sha256(token.encode()).digest()
+        if self._of[whose] >= self._most:
+            raise Refused(503, f"with one token the console serves {self._most} pages at once; close one")
+        if not self._free:
+            raise Refused(503, "the console serves as many pages as it can; try again later")
+        self._free -= 1
+        self._of[whose] += 1
+        try:
+            yield
+        finally:
+            self._free += 1
+            self._of[whose] -= 1
+            self._of += Counter()  # without those that have none
 
 
 class Pages:
@@ -66,7 +97,7 @@ class Pages:
 
     def __init__(self, cluster: Cluster, namespaces: Sequence[str] = (), most_streams: int = MOST_STREAMS) -> None:
         self._cluster, self._namespaces = cluster, tuple(map(asking.of_namespace, namespaces))
-        self._free = most_streams
+        self._streams, self._answers = Places(most_streams), Places(MOST_ANSWERS)
         self._files = {path.name: path.read_bytes() for path in sorted(FILES.iterdir()) if path.suffix in TYPES}
 
     def application(self) -> web.Application:
@@ -104,37 +135,34 @@ class Pages:
             token = asking.token(request.headers.getall("Authorization", []))
             given = {**query, **request.match_info}
             if query.get("watch") == "true" and request.method == "GET":
-                return await self._stream(request, view(token, given, True))
-            async with aclosing(view(token, given, False)) as documents:
-                return web.json_response(await anext(documents))
+                with self._streams.taken(token):
+                    return await self._stream(request, view(token, given, True))
+            with self._answers.taken(token):
+                async with aclosing(view(token, given, False)) as documents:
+                    return web.json_response(await anext(documents))
 
         return answer
 
     async def _stream(self, request: web.Request, documents: Document) -> web.StreamResponse:
         """The documents, one a line; the first one is made before anything is answered."""
-        if not self._free:
-            raise Refused(503, "the console serves as many pages as it can; try again later")
-        self._free -= 1
-        try:
-            async with aclosing(documents):
-                first = await anext(documents)
-                # Not compressed: a compressor keeps a line until there are more.
-                headers = {"Content-Type": "application/x-ndjson", "X-Accel-Buffering": "no"}
-                response = web.StreamResponse(headers=headers)
-                await response.prepare(request)
-                await _write(response, first)
-                try:
-                    async with asyncio.timeout(LONGEST):
-                        async for document in documents:
-                            await _write(response, document)
-                except TimeoutError:
-                    LOG.debug("a stream has ended after %d s", LONGEST)
-                except Refused as error:
-                    await _write(response, _as_json(error))
-                await response.write_eof()
-                return response
-        finally:
-            self._free += 1
+        async with aclosing(documents):
+            first = await anext(documents)
+            # Not compressed: a compressor keeps a line until there are more.
+            headers = {"Content-Type": "application/x-ndjson", "X-Accel-Buffering": "no"}
+            response = web.StreamResponse(headers=headers)
+            await response.prepare(request)
+            _is_gone_when_silent(request)
+            await _write(response, first)
+            try:
+                async with asyncio.timeout(LONGEST):
+                    async for document in documents:
+                        await _write(response, document)
+            except TimeoutError:
+                LOG.debug("a stream has ended after %d s", LONGEST)
+            except Refused as error:
+                await _write(response, _as_json(error))
+            await response.write_eof()
+            return response
 
     # ------------------------------------------------------------ views
     async def _tables(self, token: str, given: JsonDict, watch: bool) -> Document:
@@ -171,7 +199,7 @@ class Pages:
         for space in self._namespaces:
             try:
                 for kind in (Kind.TABLES, Kind.WRITERS):
-                    await self._cluster.items(Question(kind, space), token)
+                    await self._cluster.items(Question(kind, space), token, views.kept_in_short)
                 found.append(space)
             except Refused as error:
                 if error.status != 403:
@@ -208,25 +236,34 @@ class Pages:
     async def _worlds(
         self, token: str, questions: Sequence[Question], events: Sequence[Question], watch: bool
     ) -> AsyncGenerator[tuple[why.World, list[JsonDict] | None]]:
-        """A namespace now, and after each change; pods and Events are listed now and then."""
+        """A namespace now, and after each change that concerns the table, or the writer's table.
+
+        The first question is about it. What changes beside it is told when a while has passed; pods
+        and Events are listed now and then.
+        """
         mirror = Mirror(self._cluster, token, questions, views.kept)
         await mirror.begin()
         pods, told = await self._beside(token, events)
-        looked = time.monotonic()
+        looked = said = time.monotonic()
+        own = set(map(table_key, mirror.of(questions[0].kind)))
         yield _world(mirror, pods), told
         if not watch:
             return
         async with aclosing(_changes(mirror)) as changes:
-            async for _ in changes:
+            async for changed in changes:
+                before, own = own, set(map(table_key, mirror.of(questions[0].kind)))
+                if changed.isdisjoint(before | own) and time.monotonic() - said < AT_LEAST / 2:
+                    continue
                 if time.monotonic() - looked >= AT_LEAST / 2:
                     pods, told = await self._beside(token, events)
                     looked = time.monotonic()
+                said = time.monotonic()
                 yield _world(mirror, pods), told
 
     async def _beside(self, token: str, events: Sequence[Question]) -> tuple[list[JsonDict], list[JsonDict] | None]:
-        """Pods of writers, and Events; None where the user may not list these."""
-        pods = await self._cluster.optional(Question(Kind.PODS, events[0].namespace), token)
-        found = [await self._cluster.optional(one, token) for one in events]
+        """Pods of drivers, and Events; None where these may not be listed, or are too long."""
+        pods = await self._cluster.optional(Question(Kind.PODS, events[0].namespace), token, views.kept_of_a_pod)
+        found = [await self._cluster.optional(one, token, views.kept_of_an_event) for one in events]
         return pods or [], None if None in found else [event for some in found for event in some or ()]
 
 
@@ -272,6 +309,14 @@ def _key(row: JsonDict) -> tuple[str, str]:
 
 def _now() -> str:
     return now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_gone_when_silent(request: web.Request) -> None:
+    """Notice a peer that has vanished by what it does not acknowledge: TCP alone waits 15 min."""
+    transport = request.transport
+    own = transport.get_extra_info("socket") if transport is not None else None
+    if own is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENT)
 
 
 async def _write(response: web.StreamResponse, document: JsonDict) -> None:

@@ -18,9 +18,11 @@ GOOD, BAD, BUSY, QUIET = "good", "bad", "busy", "quiet"
 neither.
 """
 _TRUE_IS_GOOD = (*why.NORMAL_TRUE, "Ready", "BucketSafe", "CallbackDelivered", "CatalogSynced")
-_FALSE_IS_GOOD = (*why.NORMAL_FALSE, *(kind for kind in why.REFUSED))
+_FALSE_IS_GOOD = (*why.NORMAL_FALSE, "CleaningHeld", *(kind for kind in why.REFUSED))
 _PASSING = ("RollbackPending", "AwaitingProofOfDeath", "Late", "ExecutorsMissing")
 """Conditions that are bad for a while, and end by themselves as a rule."""
+_BEGUN = (("Bootstrapped", "Running"), ("Bootstrapped", "Waiting"), ("ServicesHealthy", "ExecutorPending"))
+"""Conditions and their reasons that are work on its way."""
 _SPEC = ("suspend", "tableRef", "type", "path", "priority", "concurrency", "schedule", "streaming")
 _STATUS = (
     "observedGeneration", "state", "blockedBy", "lock", "settling", "queue", "conflicts", "records", "lastCommit",
@@ -30,6 +32,8 @@ _TIMELINE = ("pendingCount", "lastCommitTime")
 _MESSAGE = 300
 _REASON = 240
 _LAST_TOLD = 200
+_OF_AN_EVENT = 1024
+"""Characters of its message; an author of Events may write any number."""
 
 
 # ---------------------------------------------------------------- what is kept of an object
@@ -63,6 +67,22 @@ def kept_in_short(raw: JsonDict) -> JsonDict:
     }
 
 
+def kept_of_a_pod(raw: JsonDict) -> JsonDict:
+    """What says why a pod does not start."""
+    return {"metadata": {"name": (raw.get("metadata") or {}).get("name")}, "status": raw.get("status")}
+
+
+def kept_of_an_event(raw: JsonDict) -> JsonDict:
+    """What lanes and history say of an Event."""
+    about = raw.get("involvedObject") or {}
+    return {
+        **{name: raw.get(name) for name in ("lastTimestamp", "eventTime")},
+        "reason": str(raw.get("reason") or "")[:_REASON],
+        "message": str(raw.get("message") or "")[:_OF_AN_EVENT],
+        "involvedObject": {name: about.get(name) for name in ("kind", "name")},
+    }
+
+
 # ---------------------------------------------------------------- parts
 def time(text: Any) -> str | None:
     """A time of Kubernetes or of Hudi, as browsers read it; None when it is none."""
@@ -77,7 +97,8 @@ def tone(condition: JsonDict) -> str:
         return QUIET
     if status == ("True" if kind in _TRUE_IS_GOOD else "False"):
         return GOOD
-    return BUSY if status == "Unknown" or kind in _PASSING else BAD
+    passes = kind in _PASSING or (kind, condition.get("reason")) in _BEGUN
+    return BUSY if status == "Unknown" or passes else BAD
 
 
 def tone_of(thing: Table | Writer) -> str:
@@ -107,12 +128,15 @@ def conditions(thing: Thing) -> list[JsonDict]:
 
 
 def sentence(table: Table, writers: Sequence[Writer], at: datetime) -> str:
-    """What waits, and why: the table's reason, else that of the first writer that has one."""
+    """What waits, and why: the table's reason, else that of the first writer that has one.
+
+    Those that have failed go before those that merely wait.
+    """
     world = why.World([table], list(writers), {}, at)
     said = _in_short(why.of_table(table, world))
     if said:
         return said
-    for writer in writers:
+    for writer in sorted(writers, key=lambda w: tone_of(w) != BAD):
         said = _in_short(why.of_writer(writer, world))
         if said:
             return f"{writer.name}: {said}"
@@ -159,12 +183,23 @@ def row(table: Table, writers: Sequence[Writer], at: datetime) -> JsonDict:
 
 
 def rows(tables: Iterable[Table], writers: Iterable[Writer], at: datetime) -> list[JsonDict]:
-    """All tables, by namespace and name."""
+    """All tables, and those that do not exist and have writers, by namespace and name."""
     own: dict[tuple[str, str], list[Writer]] = {}
     for writer in writers:
         own.setdefault((writer.namespace, writer.table), []).append(writer)
     ordered = sorted(tables, key=lambda t: (t.namespace, t.name))
-    return [row(t, sorted(own.get((t.namespace, t.name), ()), key=lambda w: w.name), at) for t in ordered]
+    found = [row(t, sorted(own.pop((t.namespace, t.name), ()), key=lambda w: w.name), at) for t in ordered]
+    found += [_missing(of, sorted(some, key=lambda w: w.name), at) for of, some in own.items()]
+    return sorted(found, key=lambda one: (one["namespace"], one["name"]))
+
+
+def _missing(of: tuple[str, str], writers: Sequence[Writer], at: datetime) -> JsonDict:
+    """A row for a table that does not exist and has writers; it leads to the first of them."""
+    namespace, name = of
+    none = Table({"kind": "HudiTable", "metadata": {"namespace": namespace, "name": name}})
+    said = f"there is no HudiTable {name}, which {', '.join(w.name for w in writers)} would write"
+    found = {**row(none, writers, at), "state": "Missing", "tone": BAD, "orphan": writers[0].name}
+    return {**found, "why": said if len(said) <= _REASON else f"{said[: _REASON - 1]}…"}
 
 
 # ---------------------------------------------------------------- a table

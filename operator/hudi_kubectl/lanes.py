@@ -6,7 +6,7 @@ starts, is refused or is not completed, the settling of dead writers, services a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -17,6 +17,7 @@ from hudi_kubectl.pictures import COMMIT, Bar
 LOCK, WRITER, SERVICES, SETTLING, SAVEPOINTS = "lock", "writer", "services", "settling", "savepoints"
 """What a lane is about, in their order."""
 HELD, QUEUED, STARTS, PENDING, REFUSED = "held", "queued", "starts", "pending", "refused"
+ENDED = "ended"
 FENCED, DRAINED, ROLLED_BACK = "fenced", "drained", "rolled back"
 SERVICE, SAVEPOINT, RESTORE = "service", "savepoint", "restore"
 """Kinds of bars besides those of `pictures`."""
@@ -147,7 +148,8 @@ def _settling(table: Table, at: datetime, events: Iterable[JsonDict]) -> list[La
     found: dict[str, list[Bar]] = {}
     fenced: dict[str, datetime] = {}
     told = [(when(one.get("lastTimestamp") or one.get("eventTime")), one) for one in events]
-    for moment, one in sorted(((m, e) for m, e in told if m is not None), key=lambda pair: pair[0]):
+    recent = ((m, e) for m, e in told if m is not None and m >= at - KEPT)  # whoever writes an Event chooses its time
+    for moment, one in sorted(recent, key=lambda pair: pair[0]):
         message, reason = str(one.get("message") or ""), one.get("reason")
         label, sign, _ = message.partition(" is fenced: " if reason == "Fenced" else ": ")
         about = one.get("involvedObject") or {}
@@ -193,22 +195,29 @@ def remembered(before: Sequence[Lane], current: Sequence[Lane], at: datetime) ->
     """What is there now, and what was there before: a status has the last of each alone.
 
     What was going on and is gone has ended by ``at``. An instant that is completed or refused by
-    now is not pending beside that.
+    now, or pending in another lane, is not pending beside that. Of one that is gone without a trace
+    it is not known whether it was completed: a status has commits of writes alone.
     """
+    bars = [bar for lane in (*before, *current) for bar in lane.bars if bar.kind in (COMMIT, REFUSED)]
+    bars += [bar for lane in current for bar in lane.bars if bar.kind == PENDING]
+    elsewhere = {bar.begin for bar in bars}
     old = {(lane.of, lane.name): lane.bars for lane in before}
-    found = [replace(lane, bars=_merged(old.pop((lane.of, lane.name), ()), lane.bars, at)) for lane in current]
-    gone = [Lane(of, name, _merged(bars, (), at)) for (of, name), bars in old.items()]
+    found = [
+        replace(lane, bars=_merged(old.pop((lane.of, lane.name), ()), lane.bars, elsewhere, at)) for lane in current
+    ]
+    gone = [Lane(of, name, _merged(kept, (), elsewhere, at)) for (of, name), kept in old.items()]
     order = (LOCK, WRITER, SERVICES, SETTLING, SAVEPOINTS)
     return sorted([*found, *(lane for lane in gone if lane.bars)], key=lambda lane: order.index(lane.of))
 
 
-def _merged(old: Sequence[Bar], new: Sequence[Bar], at: datetime) -> tuple[Bar, ...]:
+def _merged(old: Sequence[Bar], new: Sequence[Bar], elsewhere: Collection[datetime], at: datetime) -> tuple[Bar, ...]:
     there = {(bar.kind, bar.begin) for bar in new}
-    ended = {bar.begin for bar in (*old, *new) if bar.kind in (COMMIT, REFUSED)}
     kept = []
-    for bar in old:
-        if (bar.kind, bar.begin) in there or (bar.kind == PENDING and bar.begin in ended):
+    for one in old:
+        if (one.kind, one.begin) in there or (one.kind in (PENDING, ENDED) and one.begin in elsewhere):
             continue
+        said = f"{one.text.partition(' is ')[0]} was completed or rolled back"
+        bar = replace(one, kind=ENDED, text=said) if one.kind == PENDING else one
         if bar.end >= at - KEPT or bar.is_open:
             kept.append(replace(bar, end=max(at, bar.begin), is_open=False) if bar.is_open else bar)
     return (*sorted(kept, key=lambda bar: bar.end)[-KEPT_BARS:], *new)

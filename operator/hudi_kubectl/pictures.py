@@ -43,20 +43,19 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
     """What the statuses still have: the last ten attempts of each writer, the last commits."""
     begin = at - since if since is not None else None
     commits: list[JsonDict] = table.commits()
-    found = []
+    found: list[tuple[str, list[Bar | None], bool]] = []
     for writer in writers:
-        bars = [_attempt(one, at) for one in writer.attempts()]
+        bars: list[Bar | None] = [_attempt(one, at) for one in writer.attempts()]
         bars += [_commit(one) for one in commits if one.get("writer") == f"{writer.namespace}/{writer.name}"]
-        found.append((writer.name, bars))
-    found.append(("services", [_commit(one) for one in commits if not one.get("writer")]))
-    settling = [_settling(one, at) for one in table.status.get("settling") or []]
-    found.append(("settling", settling))
+        found.append((writer.name, bars, True))  # also without a bar: a row for each writer, in their order
+    found.append(("services", [_commit(one) for one in commits if not one.get("writer")], False))
+    found.append(("settling", [_settling(one, at) for one in table.status.get("settling") or []], False))
     shown = []
-    for name, bars in found:
+    for name, bars, always in found:
         kept = [bar for bar in bars if bar is not None and (begin is None or bar.end >= begin)]
         if begin is not None:
             kept = [replace(bar, begin=max(bar.begin, begin)) for bar in kept]
-        if kept or name not in ("services", "settling"):
+        if kept or always:
             shown.append(Row(name, tuple(kept)))
     return shown
 

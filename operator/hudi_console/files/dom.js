@@ -74,7 +74,7 @@ export const conditions = (all) => grid(['Condition', 'Status', 'Reason', 'Since
 
 export const history = (told, hidden) => [
   grid(['Time (UTC)', 'Who', 'What'], told.map((one) => [utc(one.time), one.who, one.what])),
-  hidden ? h('p', { class: 'quiet' }, 'You may not list Events here: they are left out.') : null,
+  hidden ? h('p', { class: 'quiet' }, 'Events are left out: you may not list them here, or they are too long.') : null,
 ];
 
 // Parts of a page. Each is drawn again only when what it shows has changed, so that focus and selection stay elsewhere.

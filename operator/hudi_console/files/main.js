@@ -53,8 +53,10 @@ async function show() {
     if (mine.signal.aborted) return;
     tell('not connected', 'bad');
     if (error instanceof Refused && error.status === 401) signIn(token.get() ? error.message : '');
-    else if (error instanceof Refused && error.status === 403 && !to.kind) page.forbidden(error.message);
-    else main.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message), h('p', {}, h('a', { href: '#/' }, 'All tables')));
+    else if (error instanceof Refused && [400, 403].includes(error.status) && !to.kind) page.forbidden(error.message);
+    else main.replaceChildren(h('p', { class: 'problem', role: 'alert' }, error.message), h('p', {}, error.status === 0
+      ? h('button', { type: 'button', onclick: () => location.reload() }, 'Load the page again')
+      : h('a', { href: '#/' }, 'All tables')));
   } finally {
     if (mine.signal.aborted || stop === mine) page.end?.();
   }
@@ -70,7 +72,7 @@ function signIn(problem) {
   out.hidden = true;
   if (!window.isSecureContext) {
     main.replaceChildren(h('p', { class: 'problem', role: 'alert' },
-      'A token is not asked for over plain http: whoever is on the way could read it. Use https, or kubectl port-forward and http://localhost.'));
+      'A token is not asked for over plain http: whoever is on the way could read it. Use https, or kubectl port-forward and http://hudi-console.localhost:8080.'));
     return;
   }
   const field = h('input', { type: 'password', id: 'token', required: true, autocomplete: 'off', spellcheck: 'false' });
@@ -79,7 +81,7 @@ function signIn(problem) {
     problem ? h('p', { class: 'problem', role: 'alert' }, problem) : null,
     h('label', { for: 'token' }, 'Bearer token of the cluster'), field,
     h('button', { type: 'submit' }, 'Sign in'),
-    h('p', { class: 'quiet' }, 'You see what your own rights in the cluster allow. The token stays in this tab and goes to the API server; ',
+    h('p', { class: 'quiet' }, 'You see what your own rights in the cluster allow. The token stays in this page, until it is closed or loaded again, and goes to the API server; ',
       'the console keeps none. One of a ServiceAccount: ', h('code', {}, 'kubectl create token NAME -n NAMESPACE'), '.'));
   form.addEventListener('submit', (event) => {
     event.preventDefault();

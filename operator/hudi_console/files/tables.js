@@ -8,7 +8,8 @@ const URGENCY = { bad: 0, busy: 1, quiet: 2, good: 2 };
 const SPACES = 'hudi-console-namespaces';
 
 const key = (row) => `${row.namespace}/${row.name}`;
-const urgency = (row) => Math.min(URGENCY[row.tone], ...row.conditions.map((one) => URGENCY[one.tone]), row.why ? 1 : 2);
+const urgency = (row) => Math.min(URGENCY[row.tone], ...row.conditions.map((one) => URGENCY[one.tone]),
+  ...row.writers.map((one) => (one.tone === 'bad' ? 0 : 2)), row.why ? 1 : 2);
 const ORDERS = {
   'What needs a look': (a, b) => urgency(a) - urgency(b) || key(a).localeCompare(key(b)),
   Name: (a, b) => key(a).localeCompare(key(b)),
@@ -19,7 +20,7 @@ const ORDERS = {
 
 function drawn(row) {
   const cells = [
-    [h('span', { class: 'quiet' }, `${row.namespace}/`), link('tables', row.namespace, row.name), h('div', { class: 'quiet small' }, row.type ?? '')],
+    [h('span', { class: 'quiet' }, `${row.namespace}/`), row.orphan ? link('writers', row.namespace, row.orphan, row.name) : link('tables', row.namespace, row.name), h('div', { class: 'quiet small' }, row.type ?? '')],
     [badge(row.state, row.tone), ' ', row.conditions.map((one) => [badge(one.type, one.tone, `${one.type}=${one.status}, ${one.reason}: ${one.message}`), ' '])],
     row.writers.length ? row.writers.map((one) => [badge(`${one.count} ${one.state}`, one.tone), ' ']) : h('span', { class: 'quiet' }, 'none'),
     ago(row.lastCommit, 'none'),
@@ -100,7 +101,7 @@ export function tablesPage(main, { asked, go }) {
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       const names = field.value.split(/[\s,]+/).filter(Boolean).join(',');
-      localStorage.setItem(SPACES, names);
+      if (!names) localStorage.removeItem(SPACES);
       go(names ? `#/?namespace=${encodeURIComponent(names)}` : '#/');
     });
     return form;
@@ -114,6 +115,7 @@ export function tablesPage(main, { asked, go }) {
       for (const row of found.rows) rows.set(key(row), { row, text: text(row) });
       if (!begun) {
         begun = true;
+        if (asked) localStorage.setItem(SPACES, asked); // not before: a slip of the pen would be asked for ever after
         main.replaceChildren(
           h('div', { class: 'bar' }, h('h1', {}, 'Tables'), filter, sorted, spaces('')), count,
           h('table', { class: 'cards tables' }, h('thead', {}, h('tr', {}, COLUMNS.map((one) => h('th', { scope: 'col' }, one)))), body), pages);
@@ -124,6 +126,7 @@ export function tablesPage(main, { asked, go }) {
       const kept = localStorage.getItem(SPACES);
       if (!asked && kept) go(`#/?namespace=${encodeURIComponent(kept)}`);
       else {
+        if (asked === kept) localStorage.removeItem(SPACES);
         main.replaceChildren(h('h1', {}, 'Tables'), spaces(message));
         document.getElementById('namespaces').focus();
       }

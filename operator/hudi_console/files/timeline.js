@@ -12,7 +12,7 @@ const STRIP = 12;
 const NARROW = 640;
 const STRIPS = ['attempt', 'starts', 'queued']; // below the instants of a writer: whether it runs, starts or waits
 const NAMES = {
-  commit: 'commit', pending: 'not completed', refused: 'refused', attempt: 'attempt', starts: 'attempt starts', queued: 'waits for admission',
+  commit: 'commit', pending: 'not completed', ended: 'completed or rolled back', refused: 'refused', attempt: 'attempt', starts: 'attempt starts', queued: 'waits for admission',
   held: 'lock is held', fenced: 'fenced', drained: 'drained', 'rolled back': 'rolled back', service: 'table service', savepoint: 'savepoint', restore: 'restore',
 };
 const TITLES = { lock: 'Lock', services: 'Services', savepoints: 'Savepoints' };
@@ -37,7 +37,7 @@ export class Timeline {
   #length = 0; // of what is shown while the axis follows the time; 0: all there is
   #follows = true;
   #width = 0;
-  #chosen = null;
+  #chosen = null; // "lane.bar"; which one that is, is found again when the lanes are others
   #pointers = new Map();
   #timer;
   #sizes;
@@ -70,6 +70,7 @@ export class Timeline {
   }
 
   show(lanes) {
+    const chosen = this.#at(this.#chosen);
     this.#lanes = lanes.map((lane) => {
       const bars = lane.bars.map((bar) => ({ ...bar, from: Date.parse(bar.begin), to: Date.parse(bar.end), strip: STRIPS.includes(bar.kind) }));
       const open = now() + 864e5;
@@ -79,6 +80,12 @@ export class Timeline {
     const kinds = new Set(this.#lanes.flatMap((lane) => lane.bars.map((bar) => bar.kind)));
     this.legend.replaceChildren(...Object.keys(NAMES).filter((kind) => kinds.has(kind)).map((kind) =>
       h('li', {}, h('span', { class: `swatch k-${css(kind)}` }), NAMES[kind])));
+    if (chosen) {
+      const l = this.#lanes.findIndex((one) => one.of === chosen.lane.of && one.name === chosen.lane.name);
+      const b = this.#lanes[l]?.bars.findIndex((one) => one.kind === chosen.bar.kind && one.begin === chosen.bar.begin) ?? -1;
+      this.#chosen = b < 0 ? null : `${l}.${b}`;
+      this.#say(this.#at(this.#chosen));
+    }
     this.#draw();
   }
 
@@ -195,10 +202,15 @@ export class Timeline {
     this.#choose(to.n);
   }
 
+  #at(n) {
+    const [l, b] = (n ?? '').split('.');
+    const bar = this.#lanes[l]?.bars[b];
+    return bar ? { lane: this.#lanes[l], bar } : null;
+  }
+
   #choose(n) {
     this.#chosen = n ?? null;
-    const [l, b] = (n ?? '').split('.');
-    this.#say(n ? { lane: this.#lanes[l], bar: this.#lanes[l]?.bars[b] } : null);
+    this.#say(this.#at(this.#chosen));
     this.#draw();
   }
 
@@ -277,7 +289,8 @@ export class Timeline {
 
   #ticks() {
     const most = Math.max(1, Math.floor((this.#right - this.#left) / (this.#to - this.#from > 864e5 ? 110 : 84)));
-    const step = STEPS.find((one) => (this.#to - this.#from) / one <= most) ?? STEPS.at(-1);
+    const length = this.#to - this.#from;
+    const step = STEPS.find((one) => length / one <= most) ?? Math.ceil(length / most / STEPS.at(-1)) * STEPS.at(-1);
     const found = [];
     for (let at = Math.ceil(this.#from / step) * step; at <= this.#to; at += step) {
       const x = this.#x(at);
@@ -288,6 +301,7 @@ export class Timeline {
 
   #time(moment) {
     const text = new Date(moment).toISOString();
+    if (this.#to - this.#from > 180 * 864e5) return text.slice(0, 10);
     return this.#to - this.#from > 864e5 ? `${text.slice(5, 10)} ${text.slice(11, 16)}` : text.slice(11, 19);
   }
 }

@@ -232,11 +232,19 @@ async def signed_in(page: Page, url: str, token: str, space: str) -> None:
     await page.until(
         "/cannot list resource/.test(document.body.innerText) && document.activeElement?.id === 'namespaces'"
     )
+    await page.type("Team-A")
+    await page.key("Enter")
+    await page.until(
+        "/must be a DNS label/.test(document.body.innerText) && document.activeElement?.id === 'namespaces'"
+    )
+    await page.value("document.getElementById('namespaces').value = ''")
     await page.type(space)
     await page.key("Enter")
     await page.until(
         f"document.querySelectorAll('tbody tr').length === 50 && /{MANY + 1} tables/.test(document.body.innerText)"
     )
+    assert await page.value("sessionStorage.length") == 0
+    assert await page.value("Object.values(localStorage).join()") == space
 
 
 async def look(url: str, token: str, space: str, cluster: Cluster) -> None:

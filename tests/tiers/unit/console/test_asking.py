@@ -6,6 +6,7 @@ import pytest
 
 from hudi_console import asking
 from hudi_console.asking import Kind, Question, Refused
+from hudi_contract.naming import LABEL_ROLE, LABEL_WRITER, ROLE_DRIVER
 
 HOSTILE = [
     "../kube-system",
@@ -61,7 +62,9 @@ def test_the_paths_are_the_few_that_pages_need() -> None:
 
 
 def test_a_query_is_ours_alone() -> None:
-    assert Question(Kind.PODS, "team").query() == "labelSelector=hudioperator.io%2Fwriter"
+    drivers = "labelSelector=hudioperator.io%2Fwriter%2Chudioperator.io%2Frole%3Ddriver"
+    assert Question(Kind.PODS, "team").query() == drivers
+    assert f"{LABEL_WRITER},{LABEL_ROLE}={ROLE_DRIVER}" == Kind.PODS.value[2], "not the executors: nothing shows these"
     assert Question(Kind.TABLES, "team", "a.b").query() == "fieldSelector=metadata.name%3Da.b"
     about = "fieldSelector=involvedObject.kind%3DHudiWriter"
     assert Question(Kind.EVENTS_OF_WRITERS, "team").query() == about

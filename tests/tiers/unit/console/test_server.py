@@ -328,7 +328,9 @@ def test_every_answer_has_the_headers_that_confine_the_page() -> None:
 def test_the_page_is_whole_and_asks_nobody_else() -> None:
     files = {path.name: path.read_text() for path in server.FILES.iterdir()}
     assert {"index.html", "main.js", "page.css", "icon.svg"} <= set(files)
-    text = "".join(files.values()).replace("http://www.w3.org/2000/svg", "").replace("http://localhost", "")
+    text = (
+        "".join(files.values()).replace("http://www.w3.org/2000/svg", "").replace("http://hudi-console.localhost", "")
+    )
     assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) == []
     for name, content in files.items():
         for wanted in re.findall(r"(?:from '\./|src=\"files/|href=\"files/)([\w.]+)", content):
@@ -344,6 +346,17 @@ def test_the_page_is_whole_and_asks_nobody_else() -> None:
         "document.cookie",
     ):
         assert word not in text, "statuses have words of drivers: text is set as text"
+
+
+def test_a_token_is_stored_nowhere_and_the_page_has_an_origin_of_its_own() -> None:
+    """Another port-forward to the same port is the same origin, to the same tab."""
+    text = "".join(path.read_text() for path in server.FILES.iterdir())
+    for word in ("sessionStorage", "indexedDB", "caches.", "history.state", "window.name"):
+        assert word not in text
+    assert set(re.findall(r"localStorage\.\w+\((\w+)", text)) <= {"SPACES"}, "names of namespaces alone"
+    page = (server.FILES.parents[2] / "docs" / "operate" / "console.md").read_text()
+    assert "open `http://hudi-console.localhost:8080`" in page
+    assert "http://localhost" not in page + text
 
 
 def test_files_are_asked_for_once() -> None:
@@ -395,6 +408,25 @@ def test_a_stream_tells_what_changes() -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_missing_table_is_told_until_it_is_there() -> None:
+    api = Api(writer())
+
+    async def act(client: Browser) -> None:
+        async with client.get(f"{TABLES}?watch=true", headers=bearer(ANN)) as answer:
+            (seen,) = (await documents(answer))["rows"]
+            assert (seen["name"], seen["state"]) == ("flights", "Missing")
+            await asyncio.sleep(0.1)
+            await api.tell("ADDED", table())
+            assert [one["state"] for one in (await documents(answer))["rows"]] == ["Ready"]
+            await api.tell("DELETED", table())
+            assert [one["state"] for one in (await documents(answer))["rows"]] == ["Missing"]
+            await api.tell("DELETED", writer())
+            assert (await documents(answer))["gone"] == [["team-a", "flights"]]
+
+    run(api, act)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_table_is_followed_with_what_the_status_forgets() -> None:
     held = {"attempt": "team-a.load-1", "since": "2026-03-01T11:00:00Z"}
     api = Api(table(lock=held), writer())
@@ -415,6 +447,29 @@ def test_a_table_is_followed_with_what_the_status_forgets() -> None:
 
 
 @pytest.mark.usefixtures("quick")
+def test_what_changes_beside_a_table_is_not_told_at_once() -> None:
+    api = Api(table(), writer(), table("team-a", "orders"), writer("team-a", "live", "orders"))
+
+    async def act(client: Browser) -> None:
+        for path in (f"{TABLES}/team-a/flights", "/api/v1/writers/team-a/load"):
+            async with client.get(f"{path}?watch=true", headers=bearer(ANN)) as answer:
+                await documents(answer)
+                await asyncio.sleep(0.1)
+                next_one = asyncio.create_task(documents(answer))
+                await api.tell("MODIFIED", table("team-a", "orders", state="other"))
+                await api.tell("MODIFIED", writer("team-a", "live", "orders", conflicts=9))
+                await asyncio.sleep(0.3)
+                assert not next_one.done()
+                await api.tell("MODIFIED", writer("team-a", "load", conflicts=len(path)))
+                await next_one
+                await api.tell("DELETED", writer("team-a", "load"))
+                await documents(answer)
+            await api.tell("ADDED", writer())
+
+    run(api, act)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_watch_that_is_too_old_is_begun_again() -> None:
     api = Api(table())
     api.gone = 2
@@ -428,6 +483,23 @@ def test_a_watch_that_is_too_old_is_begun_again() -> None:
 
     run(api, act)
     assert len([path for path in api.paths() if "limit" in path]) == 4, "each list twice"
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_watch_that_is_silent_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server says something each minute; one that has lost its power says nothing."""
+    assert cluster._WATCH.sock_read is not None
+    assert 60 < cluster._WATCH.sock_read < cluster.WATCH_SECONDS / 2
+    monkeypatch.setattr(cluster, "_WATCH", aiohttp.ClientTimeout(total=60, sock_read=0.5))
+    api = Api(table())
+
+    async def act(client: Browser) -> None:
+        async with client.get(f"{TABLES}/team-a/flights?watch=true", headers=bearer(ANN)) as answer:
+            await documents(answer)
+            while len([path for path in api.paths() if "watch=true" in path]) < 4:
+                await asyncio.sleep(0.05)
+
+    run(api, act)
 
 
 @pytest.mark.usefixtures("quick")
@@ -456,6 +528,74 @@ def test_there_are_so_many_streams_and_no_more() -> None:
             await got(client, TABLES)
 
     run(api, act, most_streams=1)
+
+
+@pytest.mark.usefixtures("quick")
+def test_one_token_does_not_take_every_stream() -> None:
+    api = Api(table("team-b"))
+
+    async def act(client: Browser) -> None:
+        path = f"{TABLES}?namespace=team-b&watch=true"
+        async with client.get(path, headers=bearer(ANN)) as one, client.get(path, headers=bearer(ANN)) as other:
+            await documents(one)
+            await documents(other)
+            assert "with one token" in (await got(client, path, status=503))["error"]["message"]
+            async with client.get(path, headers=bearer(BOB)) as answer:
+                assert (await documents(answer))["all"]
+        await asyncio.sleep(0.2)
+        async with client.get(path, headers=bearer(ANN)) as answer:
+            assert answer.status == 200, "a place that was given back"
+
+    run(api, act, most_streams=8)
+
+
+def test_single_answers_are_counted_and_lists_are_read_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = [f"user{n}" for n in range(4)]
+    api = Api(table(), rights=dict.fromkeys(tokens, ("*",)))
+    go, at_once, most = asyncio.Event(), 0, 0
+    answered = api._answer
+
+    async def held(request: web.Request) -> web.StreamResponse:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await go.wait()
+        try:
+            return await answered(request)
+        finally:
+            at_once -= 1
+
+    async def status(client: Browser, token: str) -> int:
+        async with client.get(TABLES, headers=bearer(token)) as answer:
+            return int(answer.status)
+
+    async def act(client: Browser) -> None:
+        asking = [asyncio.create_task(status(client, one)) for one in tokens for _ in range(3)]
+        while sum(one.done() for one in asking) < 4:
+            await asyncio.sleep(0.01)
+        assert {one.result() for one in asking if one.done()} == {503}
+        go.set()
+        assert sorted(await asyncio.gather(*asking)) == [200] * 8 + [503] * 4
+
+    monkeypatch.setattr(api, "_answer", held)
+    run(api, act)
+    assert 1 <= most <= cluster.MOST_LISTS
+
+
+@pytest.mark.parametrize(("number", "length", "hidden"), [(60, 200_000, True), (30, 20_000, False)])
+def test_long_events_are_left_out_or_cut(number: int, length: int, hidden: bool) -> None:
+    about = {"kind": "HudiTable", "name": "flights"}
+    one = {"kind": "events", "involvedObject": about, "reason": "Ready", "message": "x" * length}
+    one |= {"metadata": {"namespace": "team-a", "name": "flights"}, "lastTimestamp": "2026-03-01T11:59:00Z"}
+    api = Api(table(), *[one] * number)
+
+    async def act(client: Browser) -> None:
+        found = await got(client, f"{TABLES}/team-a/flights")
+        assert found["eventsHidden"] is hidden
+        assert (found["told"] == []) is hidden
+        assert len(json.dumps(found)) < 1 << 20
+
+    run(api, act)
 
 
 def test_a_watch_is_asked_for_again_before_long() -> None:

@@ -27,7 +27,7 @@ QUEUE = {"position": 1, "since": time(21), "blockedBy": "the lock is held by a s
 
 
 def row(tables: JsonDict, *writers: JsonDict) -> JsonDict:
-    (found,) = views.rows([Table(tables)], map(Writer, writers), NOW)
+    (found,) = [one for one in views.rows([Table(tables)], map(Writer, writers), NOW) if "orphan" not in one]
     return found
 
 
@@ -70,6 +70,25 @@ def test_what_waits_is_said_in_one_sentence() -> None:
         "backfill: it has waited 21s for admission as number 1: the lock is held by a suspect"
     )
     assert row(table(), writer())["why"] == ""
+
+
+def test_a_writer_of_a_table_that_does_not_exist_has_a_row() -> None:
+    some = [writer(name="b", of="fligths"), writer(name="a", of="fligths"), writer()]
+    for kept in (views.kept, views.kept_in_short):
+        found = views.rows([Table(kept(table()))], [Writer(kept(one)) for one in some], NOW)
+        assert [(one["name"], one["state"], one["tone"], one.get("orphan")) for one in found] == [
+            ("flights", "Ready", "good", None),
+            ("fligths", "Missing", "bad", "a"),
+        ]
+        assert found[1]["why"] == "there is no HudiTable fligths, which a, b would write"
+
+
+def test_a_writer_that_has_failed_goes_before_one_that_waits() -> None:
+    waits = writer(name="a", state="Waiting", queue=QUEUE)
+    failed = writer(name="z", state="Failed", conditions=[condition("Ready", "False", "Failed", "no such column")])
+    found = row(table(), waits, failed)
+    assert found["why"].startswith("z: ")
+    assert [(one["state"], one["tone"]) for one in found["writers"]] == [("Failed", "bad"), ("Waiting", "busy")]
 
 
 def test_a_row_of_what_is_kept_in_short_is_that_of_the_whole() -> None:
@@ -115,12 +134,22 @@ def test_a_row_of_what_is_kept_in_short_is_that_of_the_whole() -> None:
         ("RollbackPending", "True", "busy"),
         ("ServicesHealthy", "False", "bad"),
         ("CatalogSynced", "False", "bad"),
+        ("CleaningHeld", "True", "bad"),
+        ("CleaningHeld", "False", "good"),
+        ("Bootstrapped", "False", "bad"),
         ("Suspended", "True", "quiet"),
         ("Admitted", "False", "quiet"),
     ],
 )
 def test_how_a_condition_is_shown(kind: str, status: str, tone: str) -> None:
     assert views.tone({"type": kind, "status": status}) == tone
+
+
+@pytest.mark.parametrize("reason", ["Running", "Waiting"])
+def test_a_bootstrap_that_runs_needs_nobody(reason: str) -> None:
+    assert views.tone(condition("Bootstrapped", "False", reason)) == "busy"
+    assert views.tone(condition("Bootstrapped", "False", "Failed")) == "bad"
+    assert views.tone(condition("ServicesHealthy", "False", "ExecutorPending")) == "busy"
 
 
 def test_every_state_of_a_writer_is_shown_in_some_way() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -62,6 +63,17 @@ def test_there_are_lanes_for_what_concerns_all_of_them() -> None:
         ("savepoints", "savepoints"),
     ]
     assert not [one for one in found if one.bars]
+
+
+@pytest.mark.parametrize("name", ["services", "settling"])
+def test_a_writer_may_have_the_name_of_a_row_of_the_table(name: str) -> None:
+    named, other = writer(name), writer("stream", attempts=[{"number": 1, "startTime": time(30)}])
+    told = table(timeline={"commits": [{"instant": instant(20), "completionTime": instant(15), "action": "clean"}]})
+    assert seen(lane(lanes.lanes(table(), [named], NOW), "writer")) == []
+    found = lanes.lanes(told, [named, other], NOW)
+    assert seen(lane(found, "writer", name)) == []
+    assert [bar.kind for bar in lane(found, "writer", "stream").bars] == ["attempt", "starts"]
+    assert seen(lane(found, "services", "services")) == [("commit", 20, 15, False)]
 
 
 def test_what_a_writer_does_and_waits_for() -> None:
@@ -157,6 +169,14 @@ def test_events_say_what_was_settled_before() -> None:
     ]
 
 
+def test_an_event_of_long_ago_makes_no_axis_of_a_thousand_years() -> None:
+    about = {"kind": "HudiTable", "name": "flights"}
+    one = {"reason": "Fenced", "message": "a.b is fenced: c", "involvedObject": about}
+    for moment in ("0001-01-02T00:00:00Z", time(86_460)):
+        found = lanes.lanes(table(), [], NOW, [{**one, "lastTimestamp": moment}])
+        assert not [lane for lane in found if lane.of == "settling"], moment
+
+
 # ---------------------------------------------------------------- what is remembered
 def bar(kind: str, begin: float, end: float, *, is_open: bool = False) -> Bar:
     return Bar(kind, NOW - timedelta(seconds=begin), NOW - timedelta(seconds=end), kind, is_open=is_open)
@@ -180,6 +200,23 @@ def test_an_instant_that_has_ended_is_not_pending_beside(kind: str) -> None:
     before = [Lane("writer", "load", (bar("pending", 9, 3, is_open=True),))]
     (found,) = lanes.remembered(before, [Lane("writer", "load", (bar(kind, 9, 1),))], NOW)
     assert [one.kind for one in found.bars] == [kind]
+
+
+def test_an_instant_that_is_gone_was_completed_or_rolled_back() -> None:
+    """A clean that is completed is in no status: it has not failed."""
+    pending = Bar("pending", NOW - timedelta(seconds=9), NOW, "clean 7 is inflight", is_open=True)
+    services = Lane("services", "services", ())
+    (found,) = lanes.remembered([replace(services, bars=(pending,))], [services], NOW)
+    assert seen(found) == [("ended", 9, 0, False)]
+    assert found.bars[0].text == "clean 7 was completed or rolled back"
+    assert lanes.remembered([found], [services], NOW) == [found]
+
+
+@pytest.mark.parametrize("kind", [COMMIT, "refused", "pending"])
+def test_an_instant_is_in_one_lane(kind: str) -> None:
+    before = [Lane("writer", "load", (bar("pending", 9, 3, is_open=True),)), Lane("services", "services", ())]
+    current = [Lane("writer", "load", ()), Lane("services", "services", (bar(kind, 9, 1),))]
+    assert lanes.remembered(before, current, NOW) == current
 
 
 def test_commits_that_the_status_has_no_longer_stay_for_a_day() -> None:
