@@ -125,12 +125,12 @@ class EtcdStore:
         """Highest revision seen so far, by cluster id."""
         return self._revisions.floors()
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, others: Sequence[str] = ()) -> EtcdFacts:
         """One linearizable transaction (a read-only transaction is linearizable by default)."""
         control, table = self.keys(table_id).control, self.keys(table_id).tables
         operations = [rpc.get_prefix(control), rpc.get_prefix(table)]
-        if agent:
-            operations.append(rpc.get(assignment_key(self._prefix, agent, table_id)))
+        agents = (agent, *others) if agent else ()
+        operations.extend(rpc.get(assignment_key(self._prefix, name, table_id)) for name in agents)
         answer = await self._send("read-table", rpc.txn_request([], operations), writes=False)
         groups: dict[str, Any] = {"revision": answer.header.revision, "cluster_id": f"{answer.header.cluster_id:x}"}
         for stored, prefix, names in (
@@ -139,9 +139,14 @@ class EtcdStore:
         ):
             for pair in stored.response_range.kvs:
                 _sort_in(groups, pair.key.decode(errors="backslashreplace")[len(prefix) :], names, pair)
-        if agent and answer.responses[2].response_range.kvs:
-            groups["assignment"] = _stored("assignment", "", answer.responses[2].response_range.kvs[0])
-        return EtcdFacts(**groups)
+        found = {
+            name: response.response_range.kvs[0]
+            for name, response in zip(agents, answer.responses[2:], strict=True)
+            if response.response_range.kvs
+        }
+        if agent in found:
+            groups["assignment"] = _stored("assignment", "", found[agent])
+        return EtcdFacts(**groups, elsewhere=tuple(name for name in others if name in found))
 
     # ---- transactions
 

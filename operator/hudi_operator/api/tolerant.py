@@ -91,6 +91,17 @@ def stated_agent(obj: JsonDict, table: TableSpec, unreadable: str, default_image
     return stored if stored and (unreadable or stored in agents_of(table, default_image)) else ""
 
 
+def former_agents(obj: JsonDict, table: TableSpec, agent: str, default_image: str) -> tuple[str, ...]:
+    """Other agents that may have the table although ``agent`` is to serve it.
+
+    It is the one that status names. A HudiTable without that status may have had a predecessor,
+    whose finalizer was removed by hand: then it is any of them.
+    """
+    stored = str((obj.get("status") or {}).get("agent") or "")
+    names = (stored,) if stored else tuple(agents_of(table, default_image))
+    return tuple(name for name in names if name != agent)
+
+
 def agent_of(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:
     """Name of the agent that serves the table: the one that status names, or the first one."""
     return stated_agent(obj, table, unreadable, default_image) or table.agent_name(default_image)

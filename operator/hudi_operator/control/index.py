@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_operator.api.spec import TableSpec
-from hudi_operator.api.tolerant import agents_of, read_table, stated_agent
+from hudi_operator.api.tolerant import agents_of, former_agents, read_table, stated_agent
 from hudi_operator.control.queue import Key
 from hudi_operator.model.config import AgentConfig
 
@@ -87,6 +87,10 @@ class TableIndex:
             if len(served - {key}) < self._max_tables:
                 break
         return last
+
+    def former_agents(self, table: JsonDict, spec: TableSpec, agent: str) -> tuple[str, ...]:
+        """Other agents that may have a HudiTable although ``agent`` is to serve it."""
+        return former_agents(table, spec, agent, self._image)
 
     def remove(self, key: Key) -> None:
         """Remove a deleted HudiTable."""

@@ -208,7 +208,7 @@ class Observer:
             return None
         # Other tables' agents are none of it, as in a live look.
         seen = replace(seen, pods=tuple(pod for pod in seen.pods if not _is_agent(pod) or _serves(pod, agent)))
-        read = await self._read_etcd(spec, agent)
+        read = await self._read_etcd(seen.table, spec, agent)
         if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:
             return None
         if worth_knowing(spec, agent, seen.pods):
@@ -378,7 +378,7 @@ class Observer:
             wide, pods = True, {**pods, **await self._pods(namespace, name, "")}
         if wide:
             await self._list_widely(key, objects, pods, agent=agent)
-        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(spec, agent)
+        read = _EtcdRead(error=error) if spec is None else await self._read_etcd(objects.table, spec, agent)
         if spec is None or read.facts is None:
             return pods, read, wide
         unseen = etcd_uids(read.facts) - pods.keys()
@@ -391,7 +391,7 @@ class Observer:
             missed = {PodName(v.pod, v.pod_uid) for v in _named_pods(read.facts) if v.pod_uid in unseen}
             pods.update(await self._executors(namespace, missed) if missed else {})
             # Read etcd again, to keep the order.
-            read = await self._read_etcd(spec, agent)
+            read = await self._read_etcd(objects.table, spec, agent)
         return pods, read, wide
 
     def _is_wide(self, key: Key, objects: Objects, agent: str) -> bool:
@@ -480,14 +480,15 @@ class Observer:
             names |= {v.node for v in _named_pods(etcd) if v.node}
         return await self._kubernetes.nodes(sorted(names)) if names else {}
 
-    async def _read_etcd(self, spec: TableSpec, agent: str) -> _EtcdRead:
+    async def _read_etcd(self, table: JsonDict | None, spec: TableSpec, agent: str) -> _EtcdRead:
         # Taken before the request is sent: the answer cannot be older than this.
         floors = self._etcd.floors()
         try:
             fitness = await self._fitness()
             if fitness.refused:
                 return _EtcdRead(error=fitness.message, fitness=fitness)
-            facts = await self._etcd.read_table(spec.table_id, agent)
+            others = self._index.former_agents(table or {}, spec, agent)
+            facts = await self._etcd.read_table(spec.table_id, agent, others)
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
         return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0), fitness)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_contract import naming
+from hudi_operator.control.begun import attempt_of
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan.core import actions as act
@@ -23,17 +24,23 @@ class RefusedWrites:
     def __init__(self) -> None:
         """Nothing was refused yet."""
         self._objects: set[_Object] = set()
+        self._agent_untold = False
 
     def refuse(self, action: act.Action, observed: Observed) -> set[str]:
         """Note a refusal; returns the attempts for which nothing may be made now."""
         if isinstance(action, act.HoldConfigMap):
             return set()  # its pod is stopped all the same
         self._objects.add(object_of(action) or (type(action).__name__, "", ""))
-        if not isinstance(action, act.UpdateStatus) or action.kind != naming.WRITER_KIND:
+        if not isinstance(action, act.UpdateStatus):
             return set()
-        # An attempt is in status before anything is made for it.
-        seen = found_in(observed, action.kind, action.name) or {}
-        return _attempts_in(action.namespace, action.status) - _attempts_in(action.namespace, seen.get("status") or {})
+        seen = (found_in(observed, action.kind, action.name) or {}).get("status") or {}
+        if action.kind == naming.WRITER_KIND:
+            # An attempt is in status before anything is made for it.
+            return _attempts_in(action.namespace, action.status) - _attempts_in(action.namespace, seen)
+        # A table's agent is in status before it gets the table: what is not there cannot be found
+        # again, so the next operator might choose another one (F585).
+        self._agent_untold = action.status.get("agent") != seen.get("agent")
+        return set()
 
     def withhold(self, action: act.Action, *, last: bool) -> bool:
         """Whether an action depends on something that was refused.
@@ -44,6 +51,8 @@ class RefusedWrites:
             return False
         if isinstance(action, act.PatchFinalizers) and action.remove and (last or action.kind == naming.TABLE_KIND):
             return True  # what was refused would stay undone
+        if self._agent_untold and _begins_agent(action):
+            return True
         return object_of(action) in self._objects
 
 
@@ -69,6 +78,14 @@ def object_of(action: act.Action) -> _Object | None:
         case _:
             return None
     return ("Pod" if kind == "ConfigMap" else kind), namespace, name
+
+
+def _begins_agent(action: act.Action) -> bool:
+    """Whether an action gives the table to an agent, or makes something for an attempt of one."""
+    if isinstance(action, act.PutAssignment):
+        return action.value is not None
+    attempt = attempt_of(action)
+    return bool(attempt) and naming.is_agent_pod(naming.split_attempt(attempt)[1])
 
 
 def _attempts_in(namespace: str, status: JsonDict) -> set[str]:

@@ -181,6 +181,8 @@ class EtcdFacts:
     done: Mapping[str, Stored] = field(default_factory=dict)
     assignment: Stored | None = None
     """``P/control/agents/<agent>/<T>`` of the agent that the table should have."""
+    elsewhere: tuple[str, ...] = ()
+    """Other agents that have an assignment of the table, as far as they were asked for."""
 
 
 @dataclass(frozen=True)

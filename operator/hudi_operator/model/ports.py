@@ -83,10 +83,11 @@ class EtcdPort(Protocol):
         A later answer must not be below it.
         """
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, others: Sequence[str] = ()) -> EtcdFacts:
         """All keys of a table in one linearizable transaction.
 
-        ``agent`` is the agent whose assignment is read as well; may be empty.
+        ``agent`` is the agent whose assignment is read as well; may be empty. ``others`` are agents
+        that might have an assignment of the table, and should not.
         """
 
     async def put_gate(

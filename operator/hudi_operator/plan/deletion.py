@@ -163,7 +163,10 @@ def _unbind(view: View) -> tuple[Action, ...]:
 
 
 def _leave_agents(view: View) -> PartialPlan:
-    """Withdraw the agent's assignment, once no writer is left that it might have to settle."""
+    """Withdraw the agent's assignment, once no writer is left that it might have to settle.
+
+    Also at an agent that had the table before its spec was changed (F585).
+    """
     if gate.writers_left(view):
         return PartialPlan()
     actions: list[Action] = [
@@ -173,6 +176,7 @@ def _leave_agents(view: View) -> PartialPlan:
     ]
     if view.etcd.assignment is not None:
         actions.append(PutAssignment(view.agent, view.table.table_id, None))
+    actions.extend(PutAssignment(name, view.table.table_id, None) for name in view.etcd.elsewhere)
     return PartialPlan(tuple(actions))
 
 

@@ -244,7 +244,9 @@ def _finish(view: View, step: PartialPlan, progress: dict[str, Progress]) -> Pla
     if finalizers:
         return Plan(sentence, (*rest, *writers.actions, *finalizers), min(step.requeue, writers.requeue), failed)
     own = guarded("the table's status", partial(_own_status, view, decisions, sentence, failed))
-    plan = (*rest, *own.actions, *writers.actions, *step.late, *writers.late)
+    # No agent gets a table whose status does not name it (F585).
+    late = () if own.failed and view.status.get("agent") != view.agent else step.late
+    plan = (*rest, *own.actions, *writers.actions, *late, *writers.late)
     return Plan(sentence, plan, min(step.requeue, writers.requeue), (*failed, *own.failed))
 
 

@@ -143,8 +143,12 @@ class Assignment:
         self._error(code, failure.message, exists=bool(self._ready))
 
     def _error(self, code: str, message: str, *, exists: bool) -> None:
-        self.report_error(code, message, exists=exists)
         self._trouble.met(f"{code}: {message}")
+        try:
+            self.report_error(code, message, exists=exists)
+        except Exception as error:  # what it met first is printed, and the pause is set (F584)
+            failure = classify(error, secrets=environment_secrets())
+            print(f"table {self.spec.table}: this cannot be reported: {failure.message}", file=sys.stderr, flush=True)
 
     # -- preparation -------------------------------------------------------------------------------
 

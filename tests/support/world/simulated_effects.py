@@ -213,8 +213,8 @@ class Effects(Store):
         self.drop(f"admit/{a.attempt}")
 
     def _do_PutAssignment(self, a: act.PutAssignment) -> None:
-        if a.value is None:
-            self.drop("assignment")
+        if a.value is None:  # at another agent: ``elsewhere/<agent>``
+            self.drop(f"elsewhere/{a.agent}" if f"elsewhere/{a.agent}" in self.kv else "assignment")
         else:
             self.put("assignment", a.value)
 

@@ -378,6 +378,7 @@ class Store:
             reports=self._stored("report"),
             done=self._stored("done"),
             assignment=self._one("assignment"),
+            elsewhere=tuple(self.names("elsewhere")),
             requests=self._stored("request"),
             seen=self._stored("seen"),
         )

@@ -74,7 +74,7 @@ class _Ports:
     def clock_offset_ms(self, since: float = 0.0) -> int:
         return self._world.api_clock_ms
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         return copy.deepcopy(self._world.etcd_facts())
 
     def __getattr__(self, name: str) -> Any:

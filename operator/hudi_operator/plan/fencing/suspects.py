@@ -129,7 +129,8 @@ def _timers(view: View, inc: Incarnation) -> tuple[list[Action], float]:
 
 
 def _unassigned(view: View, inc: Incarnation) -> bool:
-    return inc.is_agent and view.etcd.assignment is None and view.table.ref.deleting
+    assigned = view.etcd.assignment is not None or view.etcd.elsewhere
+    return inc.is_agent and not assigned and view.table.ref.deleting
 
 
 def _replaced(view: View, inc: Incarnation) -> bool:

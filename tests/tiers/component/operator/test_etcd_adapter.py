@@ -69,6 +69,15 @@ def test_a_sighting_is_noted_and_forgotten(store: EtcdStore) -> None:
     assert read(store).seen == {}
 
 
+def test_a_read_tells_which_other_agents_have_the_table(store: EtcdStore) -> None:
+    assert run(store.put_assignment(T, agent="agent-b", value={"T": T}))
+    others = [f"agent-{n}" for n in "abc"] + [f"agent-{n}" for n in range(60)]
+    facts = run(store.read_table(T, "agent-x", others))
+    assert (facts.assignment, facts.elsewhere) == (None, ("agent-b",))
+    assert run(store.put_assignment(T, agent="agent-b", value=None))
+    assert run(store.read_table(T, "agent-x", others)).elsewhere == ()
+
+
 def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> None:
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=0))
     assert run(store.put_admit(T, attempt="ns.p-1", role="writer"))

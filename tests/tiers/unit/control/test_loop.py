@@ -613,6 +613,24 @@ def test_a_refused_write_stops_only_what_depends_on_its_object() -> None:
     assert cluster.calls == ["old", "dead", "unlock", "t", "w", "v", *key, *start, "v"]
 
 
+def test_no_agent_gets_a_table_whose_status_cannot_name_it() -> None:
+    """F585: the next operator would choose another one, and know nothing of the first."""
+    new, old = (f"hudi-agent-{digit * 32}" for digit in "ba")
+    status = act.UpdateStatus("HudiTable", "ns", "t", "1", {"agent": new})
+    begins = (act.PutAssignment(new, "T", {"T": "T"}), *_start(naming.agent_pod_name(new, 1)))
+    plan = act.Plan("x", (act.PutAssignment(old, "T", None), status, *begins, UNLOCK))
+    for names, called in (("t",), ["put_assignment", "t", "unlock"]), ((), None):
+        cluster = Webhook(*names)
+        seen = replace(observed(), objects=replace(observed().objects, table={"metadata": {"name": "t"}, "status": {}}))
+        if called is None:
+            asyncio.run(executor(cluster).perform(KEY, seen, plan))
+            assert cluster.calls == ["put_assignment", "t", "put_assignment", "apply", "put_admit", "create", "unlock"]
+        else:
+            with pytest.raises(Fatal):
+                asyncio.run(executor(cluster).perform(KEY, seen, plan))
+            assert cluster.calls == called
+
+
 def test_what_is_refused_at_each_look_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     """F461: the first time, and for each object. It is tried at each look."""
     now = [0.0]

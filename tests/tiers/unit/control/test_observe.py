@@ -71,7 +71,7 @@ class Ports:
     def clock_offset_ms(self, since: float = 0.0) -> int:
         return 0
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         return self._facts
 
 
@@ -227,7 +227,7 @@ def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(mon
     """F69: under its id, with the agent that status tells."""
     asked: list[tuple[str, str]] = []
 
-    async def read_table(self: Ports, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self: Ports, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         asked.append((table_id, agent))
         return self._facts
 
@@ -269,7 +269,7 @@ class Tables:
     async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
         return SIBLINGS
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         self.read.append(table_id)
         if table_id in self.unreadable:
             return EtcdFacts(1, "c", settles={"i": Stored({}, 1, 1, unreadable="no JSON")})
@@ -407,7 +407,7 @@ class Pods(Ports):
     async def nodes(self, names: list[str]) -> JsonDict:
         return {}
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         self.read.append("etcd")
         return self._facts
 

@@ -59,7 +59,7 @@ class Ports:
     def clock_offset_ms(self, since: float = 0.0) -> int:
         return 0
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         self.asked.add(agent)
         return EtcdFacts(revision=1, cluster_id="c")
 

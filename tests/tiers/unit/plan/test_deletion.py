@@ -182,6 +182,14 @@ def test_the_agent_is_told_to_leave_when_no_writer_is_left() -> None:
     )
 
 
+def test_an_agent_that_had_the_table_before_is_told_to_leave() -> None:
+    """F585: the spec was changed while the HudiTable was being deleted."""
+    scene = deleted_table()
+    scene.put("elsewhere/hudi-agent-old", {"T": "x"})
+    withdrawn = [a for a in of_table(scene).actions if isinstance(a, act.PutAssignment)]
+    assert [(a.agent, a.value) for a in withdrawn] == [("hudi-agent-old", None)]
+
+
 def test_a_restore_that_has_begun_comes_to_its_end_first() -> None:
     """Half a restore is no table for anybody.
 

@@ -58,7 +58,7 @@ class Ports:
         self.asked.append(namespace)
         return [t for t in self.tables if namespace in ("", t["metadata"]["namespace"])]
 
-    async def read_table(self, table_id: str, _: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, _: str, *_others: Any) -> EtcdFacts:
         found = next(t for t in self.tables if naming.table_id(t["spec"]["path"]) == table_id)
         name, uid = found["metadata"]["name"], found["metadata"]["uid"]
         if name not in self.opened | self.reached | self.trying:

@@ -198,6 +198,19 @@ def test_the_agent_has_the_durations_of_the_gate(drain: int, agents_drain: int) 
     assert now.assignment.value["lock"] == world.kv["gate"].value["lock"]
 
 
+def test_a_table_is_withdrawn_from_every_other_agent() -> None:
+    """F585: its predecessor's finalizer was removed by hand, and another agent has room now."""
+    world = World()
+    world.make_table()
+    world.reconcile()
+    world.reconcile()
+    world.put("elsewhere/hudi-agent-old", {"T": "T"})
+    plan = plan_table(world.observe(), CONFIG)
+    assert [a.agent for a in plan.actions if isinstance(a, act.PutAssignment) and a.value is None] == ["hudi-agent-old"]
+    world.run(lambda w: w.is_true(w.table, "Ready"))
+    assert not world.names("elsewhere")
+
+
 def test_an_agent_is_told_of_a_table_once_status_names_it() -> None:
     """Which agent has room is not the same at each look: what was chosen is written first."""
     world = World()

@@ -311,7 +311,7 @@ class Ports:
     def clock_offset_ms(self, since: float = 0.0) -> int | None:
         return self.offset if since else 600_000
 
-    async def read_table(self, table_id: str, agent: str) -> EtcdFacts:
+    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         return self._facts
 
 

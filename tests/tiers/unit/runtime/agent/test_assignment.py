@@ -228,6 +228,23 @@ def test_it_is_tried_again_ever_later(world: World) -> None:
     assert world.error == ("", "")
 
 
+def test_who_may_not_even_report_tries_ever_later_and_says_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """F584: an agent that is not admitted at one of its tables."""
+
+    def denied(*_: Any, **__: Any) -> None:
+        raise RuntimeFailure(FailureClass.INFRASTRUCTURE, "the report is denied")
+
+    world.errors["open session"] = RuntimeFailure(FailureClass.INFRASTRUCTURE, "the registration is denied")
+    monkeypatch.setattr(world.assignment, "report_error", denied)
+    assert "open session" in world.step(1000)
+    assert world.step(0.5) == []
+    told = capsys.readouterr().err
+    assert "the registration is denied" in told
+    assert "the report is denied" in told
+
+
 def test_what_is_waited_for_is_no_error(world: World) -> None:
     world.step()
     before = world.report

@@ -42,6 +42,7 @@ public final class Liveness implements Heartbeats.Heart {
     private final Identity me;
     private final Halt halt;
     private final Silence silence;
+    private final SilenceOfAgents beside;
     private final AtomicLong puts = new AtomicLong();
     private final AtomicLong aliveRevision = new AtomicLong();
     private final Set<String> waiting = ConcurrentHashMap.newKeySet();
@@ -58,12 +59,14 @@ public final class Liveness implements Heartbeats.Heart {
         this.durations = durations;
         this.silence = silence;
         this.halt = halt;
+        this.beside = me.isAgent() ? SilenceOfAgents.OF_PROCESS : SilenceOfAgents.alone();
     }
 
     /** Registers, with a new lease for each attempt, and starts the heartbeat. */
     public void start(Registration registration) {
         this.registration = registration;
         register();
+        beside.joined(this);
         Heartbeats.OF_PROCESS.begin(this);
     }
 
@@ -78,10 +81,10 @@ public final class Liveness implements Heartbeats.Heart {
                 silence.acknowledged(sent);
                 return;
             } catch (EtcdException e) {
+                revoke(granted);
                 if (e.outcome() != EtcdException.Outcome.UNKNOWN && e.outcome() != EtcdException.Outcome.LEASE_GONE) {
                     throw e.code().exception("etcd refused the registration: " + e.getMessage(), e);
                 }
-                revoke(granted);
                 giveUpWhenSilent("register", e);
                 Pause.millis(RETRY_MILLIS);
             } catch (RuntimeException e) {
@@ -115,6 +118,10 @@ public final class Liveness implements Heartbeats.Heart {
 
     public boolean silentTooLong() {
         return silence.longerThan(durations.silence);
+    }
+
+    Silence silence() {
+        return silence;
     }
 
     // ---- state, for other classes
@@ -216,6 +223,7 @@ public final class Liveness implements Heartbeats.Heart {
         if (ended == null) {
             ended = State.FENCED;
         }
+        beside.left(this);
         if (!me.isAgent()) {
             halt.halt(exitCode, why);
         }
@@ -233,6 +241,7 @@ public final class Liveness implements Heartbeats.Heart {
      */
     public void close() {
         ended = State.CLOSED;
+        beside.left(this);
         revoke(lease);
     }
 
@@ -243,6 +252,7 @@ public final class Liveness implements Heartbeats.Heart {
         if (ended != null) {
             return Heartbeats.NONE;
         }
+        silence.asks();
         try {
             renewAndRead();
             return Heartbeats.spread(durations.keepAlive * 1000L);
@@ -258,8 +268,17 @@ public final class Liveness implements Heartbeats.Heart {
             halt.halt(EXIT_SILENT, why.getMessage());
             return Heartbeats.NONE;
         }
-        if (ended == null && silentTooLong()) {
-            halt.halt(EXIT_SILENT, "etcd has not answered for " + durations.silence + " s: " + why.getMessage());
+        silence.unanswered();
+        if (ended != null || !silentTooLong()) {
+            return RETRY_MILLIS;
+        }
+        String told = "etcd has not answered for " + durations.silence + " s: " + why.getMessage();
+        if (beside.allSilent()) {
+            halt.halt(EXIT_SILENT, told);
+            return Heartbeats.NONE;
+        }
+        if (beside.anotherWasAnswered(silence)) {
+            ends(EXIT_SILENT, told);
             return Heartbeats.NONE;
         }
         return RETRY_MILLIS;

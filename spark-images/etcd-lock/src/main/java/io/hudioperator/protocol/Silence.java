@@ -10,6 +10,8 @@ import java.util.function.LongSupplier;
 public final class Silence {
     private final LongSupplier nanoTime;
     private volatile long lastAckSend;
+    private volatile long lastAsk; // of a heartbeat
+    private volatile Long firstUnanswered; // heartbeat since the last acknowledged one; null: none
 
     public Silence(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
@@ -24,6 +26,28 @@ public final class Silence {
         if (sentAt - lastAckSend > 0) {
             lastAckSend = sentAt;
         }
+        firstUnanswered = null;
+    }
+
+    /** A heartbeat is about to be sent. */
+    void asks() {
+        lastAsk = now();
+    }
+
+    /** The last heartbeat had no answer. */
+    void unanswered() {
+        if (firstUnanswered == null) {
+            firstUnanswered = lastAsk;
+        }
+    }
+
+    /**
+     * Whether another one had an answer while this one had none: to a request that was sent after
+     * the first heartbeat of this one without an answer, and before the last.
+     */
+    boolean unansweredBeside(Silence other) {
+        Long first = firstUnanswered;
+        return first != null && other.lastAckSend - first > 0 && lastAsk - other.lastAckSend > 0;
     }
 
     boolean longerThan(long seconds) {

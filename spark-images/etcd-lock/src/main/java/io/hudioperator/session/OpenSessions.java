@@ -19,6 +19,9 @@ public final class OpenSessions {
     /** Base path to the instants that closed sessions of this JVM had given up. */
     private static final Map<String, Set<String>> GIVEN_UP = new ConcurrentHashMap<>();
 
+    /** One monitor for each table: a table that etcd refuses for long keeps no other one waiting. */
+    private static final Map<String, Object> OPENING = new ConcurrentHashMap<>();
+
     private static volatile Session driver;
 
     static {
@@ -31,19 +34,22 @@ public final class OpenSessions {
      * Registers at a table and starts the heartbeat, or returns the open session of that table.
      * Table id and base path may come from the environment.
      */
-    public static synchronized Session open(Map<String, String> given, Map<String, String> env, Liveness.Halt halt) {
+    public static Session open(Map<String, String> given, Map<String, String> env, Liveness.Halt halt) {
         Map<String, String> settings = new HashMap<>(given);
         settings.computeIfAbsent("tableId", k -> env.get("HUDI_OPERATOR_TABLE_ID"));
         settings.computeIfAbsent("basePath", k -> env.get("HUDI_OPERATOR_TABLE_PATH"));
         settings.values().removeIf(java.util.Objects::isNull);
-        Session open = settings.get("tableId") == null ? null : BY_TABLE.get(settings.get("tableId"));
-        if (open != null) {
-            return open;
+        String tableId = settings.getOrDefault("tableId", "");
+        synchronized (OPENING.computeIfAbsent(tableId, id -> new Object())) {
+            Session open = BY_TABLE.get(tableId);
+            if (open != null) {
+                return open;
+            }
+            EtcdSettings etcdSettings = EtcdSettings.of(settings, env);
+            Session session = open(settings, env, GrpcEtcdClient.shared(etcdSettings), etcdSettings, halt);
+            register(session);
+            return session;
         }
-        EtcdSettings etcdSettings = EtcdSettings.of(settings, env);
-        Session session = open(settings, env, GrpcEtcdClient.shared(etcdSettings), etcdSettings, halt);
-        register(session);
-        return session;
     }
 
     /** Opens a session without adding it to this JVM's sessions. */

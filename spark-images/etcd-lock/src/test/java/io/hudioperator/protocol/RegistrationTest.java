@@ -28,6 +28,7 @@ import io.hudioperator.support.FaultyEtcd;
 import io.hudioperator.support.TestTable;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import org.apache.hudi.exception.HoodieException;
@@ -209,6 +210,22 @@ class RegistrationTest {
         session.release();
         assertEquals("LIVE", session.state());
         assertTrue(table.halts.isEmpty());
+    }
+
+    /** It may be tried each second, and a pod may have so many leases (F584). */
+    @Test
+    void aRegistrationThatIsRefusedLeavesNoLease() {
+        table.admit("ns.a");
+        Map<String, String> settings = table.settings("ns.a");
+        EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
+        FaultyEtcd denies = new FaultyEtcd(new GrpcEtcdClient(etcd), etcd.prefix);
+        denies.refuse(txn -> txn.then.stream().anyMatch(op -> op.key.contains("/writer/")));
+        assertCode(
+                ErrorCode.ETCD_SILENT,
+                assertThrows(
+                        HoodieException.class,
+                        () -> OpenSessions.open(settings, Map.of(), denies, etcd, (code, why) -> {})));
+        assertEquals(Set.of(), denies.leases());
     }
 
     @Test

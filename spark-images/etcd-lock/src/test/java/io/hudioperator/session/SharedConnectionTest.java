@@ -19,6 +19,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -135,6 +138,79 @@ class SharedConnectionTest {
         assertEquals("LIVE", heard.state());
         assertEquals(List.of(), tables.get(1).halts);
         assertEquals(kept, lease(1), "its lease was never lost");
+    }
+
+    private static Map<String, String> agent(int silenceSeconds) {
+        return Map.of(
+                "role", "agent", "rpcTimeoutSeconds", "1", "leaseSeconds", "3", "silenceSeconds", "" + silenceSeconds);
+    }
+
+    private List<Integer> halts() {
+        return tables.stream().flatMap(table -> table.halts.stream()).collect(Collectors.toList());
+    }
+
+    private void pause(int seconds) throws InterruptedException {
+        Thread.sleep(Duration.ofSeconds(seconds).toMillis()); // what must not happen within this time
+    }
+
+    /** A halt ends the work at all tables of an agent (F583). */
+    @Test
+    void anAgentOutlivesTheShortestSilenceOfItsTables() throws InterruptedException {
+        Session brief = session(agent(3));
+        Session patient = session(agent(60));
+        awaitHeartbeats(0, 1);
+        awaitHeartbeats(1, 1);
+        relay.withhold(lease -> true);
+        pause(6);
+        assertEquals(List.of("LOST", "LOST"), List.of(brief.state(), patient.state()));
+        relay.withhold(lease -> false);
+        for (Session each : List.of(brief, patient)) {
+            TestTable.await(
+                    Duration.ofSeconds(10), "it goes on", () -> each.state().equals("LIVE"));
+        }
+        assertEquals(List.of(), halts());
+    }
+
+    @Test
+    void anAgentHaltsWhenEachOfItsTablesHasBeenSilentForItsTime() {
+        session(agent(3));
+        session(agent(6));
+        relay.withhold(lease -> true);
+        long begin = System.nanoTime();
+        TestTable.await(Duration.ofSeconds(30), "it halts", () -> halts().contains(Liveness.EXIT_SILENT));
+        long seconds = Duration.ofNanos(System.nanoTime() - begin).toSeconds();
+        assertTrue(seconds >= 4, "after " + seconds + " s: before the longer silence");
+    }
+
+    /** Another table of the agent has answers: it ends alone, and the agent hands over (F48). */
+    @Test
+    void aTableOfAnAgentThatAloneHasNoAnswerEndsAlone() {
+        Session silent = session(agent(3));
+        Session heard = session(agent(3));
+        awaitHeartbeats(1, 1);
+        long lost = lease(0);
+        relay.withhold(lease -> lease == lost);
+        TestTable.await(Duration.ofSeconds(20), "it ends", () -> silent.state().equals("FENCED"));
+        awaitHeartbeats(1, 2);
+        assertEquals("LIVE", heard.state());
+        assertEquals(List.of(), halts());
+    }
+
+    /** Opened at once, in the threads of an agent (F586). */
+    @Test
+    void aTableThatCannotBeOpenedKeepsNoOtherOneWaiting() throws Exception {
+        relay.grantNothing();
+        CompletableFuture<Session> first = CompletableFuture.supplyAsync(() -> session(agent(60)));
+        TestTable.await(Duration.ofSeconds(10), "it asks", () -> relay.connections() > 0);
+        TestTable second = new TestTable();
+        second.admit("ns.two");
+        CompletableFuture<Session> other = CompletableFuture.supplyAsync(
+                () -> OpenSessions.open(second.settings("ns.two"), Map.of(), (code, why) -> second.halts.add(code)));
+        Session opened = other.get(20, TimeUnit.SECONDS);
+        assertFalse(first.isDone());
+        assertTrue(opened.close());
+        relay.grantAgain();
+        assertTrue(first.get(30, TimeUnit.SECONDS).state().equals("LIVE"));
     }
 
     @Test

@@ -5,6 +5,8 @@ import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.etcd.Txn;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
@@ -17,6 +19,7 @@ import java.util.stream.Stream;
 public final class FaultyEtcd implements EtcdClient {
     private final EtcdClient real;
     private final List<Txn> onTheWire = new ArrayList<>();
+    private final Set<Long> leases = ConcurrentHashMap.newKeySet();
     private Predicate<Txn> loseAnswer = t -> false;
     private Predicate<Txn> hold = t -> false;
     private Predicate<Txn> before = t -> false;
@@ -130,9 +133,16 @@ public final class FaultyEtcd implements EtcdClient {
         return r;
     }
 
+    /** What was granted and not revoked. */
+    public Set<Long> leases() {
+        return Set.copyOf(leases);
+    }
+
     @Override
     public long grantLease(long ttlSeconds) throws EtcdException {
-        return real.grantLease(ttlSeconds);
+        long granted = real.grantLease(ttlSeconds);
+        leases.add(granted);
+        return granted;
     }
 
     @Override
@@ -143,6 +153,7 @@ public final class FaultyEtcd implements EtcdClient {
     @Override
     public void revoke(long lease) throws EtcdException {
         real.revoke(lease);
+        leases.remove(lease);
     }
 
     @Override

@@ -47,6 +47,7 @@ public final class LeaseRelay implements AutoCloseable {
     private volatile LongPredicate withholds = lease -> false;
     private volatile boolean blocks;
     private volatile boolean refuses;
+    private volatile boolean grantsNothing;
 
     public LeaseRelay(EtcdServer behind) throws IOException {
         etcd = NettyChannelBuilder.forAddress("127.0.0.1", behind.port())
@@ -111,6 +112,15 @@ public final class LeaseRelay implements AutoCloseable {
         blocks = true;
     }
 
+    /** From now on nobody who asks for a lease has an answer. */
+    public void grantNothing() {
+        grantsNothing = true;
+    }
+
+    public void grantAgain() {
+        grantsNothing = false;
+    }
+
     /** Answers late, on the stream on which it came, what was withheld first. */
     public void answerLate(long lease, long seconds) {
         withheld.get(0)
@@ -151,7 +161,9 @@ public final class LeaseRelay implements AutoCloseable {
     private final class Leases extends LeaseGrpc.LeaseImplBase {
         @Override
         public void leaseGrant(LeaseGrantRequest request, StreamObserver<LeaseGrantResponse> answer) {
-            LeaseGrpc.newStub(etcd).leaseGrant(request, answer);
+            if (!grantsNothing) {
+                LeaseGrpc.newStub(etcd).leaseGrant(request, answer);
+            }
         }
 
         @Override

@@ -1,0 +1,38 @@
+package io.hudioperator.protocol;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * What the sessions of an agent's process know of etcd's silence together. One halt ends the work
+ * at all tables of the process, so nobody halts before each of them has been without an answer for
+ * its own silenceSeconds. A session whose own requests have no answer while those of others have
+ * one ends alone.
+ */
+final class SilenceOfAgents {
+    static final SilenceOfAgents OF_PROCESS = new SilenceOfAgents();
+
+    private final Set<Liveness> sessions = ConcurrentHashMap.newKeySet();
+
+    /** For a process with one session. */
+    static SilenceOfAgents alone() {
+        return new SilenceOfAgents();
+    }
+
+    void joined(Liveness session) {
+        sessions.add(session);
+    }
+
+    /** It has ended: its silence means nothing any more. */
+    void left(Liveness session) {
+        sessions.remove(session);
+    }
+
+    boolean allSilent() {
+        return sessions.stream().allMatch(Liveness::silentTooLong);
+    }
+
+    boolean anotherWasAnswered(Silence one) {
+        return sessions.stream().map(Liveness::silence).anyMatch(one::unansweredBeside);
+    }
+}
