@@ -329,8 +329,8 @@ GATES = (
         "an attempt's number is written to status after its pod was made",
         o(
             "plan/table",
-            "(*rest, *own.actions, *writers.actions, *step.late, *writers.late)",
-            "(*step.late, *writers.late, *rest, *own.actions, *writers.actions)",
+            "(*rest, *own.actions, *writers.actions, *late, *writers.late)",
+            "(*late, *writers.late, *rest, *own.actions, *writers.actions)",
         ),
         f"{PLAN}::test_an_attempt_is_in_status_before_anything_of_it_exists",
     ),

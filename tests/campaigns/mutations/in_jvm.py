@@ -185,7 +185,7 @@ TRANSACTIONS = (
         "silent-etcd-is-waited-for",
         "availability",
         "a process that does not hear of etcd goes on for ever",
-        j("Liveness", "if (ended == null && silentTooLong()) {", "if (ended != null && silentTooLong()) {"),
+        j("Liveness", "if (ended != null || !silentTooLong()) {", "if (ended == null || !silentTooLong()) {"),
         t("RegistrationTest.silenceHaltsTheProcess"),
     ),
     mutation(
@@ -694,6 +694,38 @@ TRANSACTIONS = (
         "a session that etcd does not answer goes on as long as another one of its process is answered",
         j("Silence", "    private volatile long lastAckSend;", "    private static volatile long lastAckSend;"),
         t("SharedConnectionTest.whoHasNoAnswerEndsAtItsDeadlineAndNobodyElse"),
+    ),
+    mutation(
+        "one-table-halts-its-agent",
+        "F583",
+        "an outage that one table of an agent does not bear ends the services of all",
+        j("Liveness", "        if (beside.allSilent()) {", "        if (me != null) {"),
+        t("SharedConnectionTest.anAgentOutlivesTheShortestSilenceOfItsTables"),
+    ),
+    mutation(
+        "a-table-that-alone-has-no-answer-stays",
+        "F583",
+        "an agent goes on with a table that etcd alone does not answer, and nobody takes it over",
+        j("Liveness", "        if (passedOver) {", "        if (me == null) {"),
+        t("SharedConnectionTest.aTableOfAnAgentThatAloneHasNoAnswerEndsAlone"),
+    ),
+    mutation(
+        "a-refused-registration-keeps-its-lease",
+        "F584",
+        "an agent that is not admitted at one table uses up the leases of all",
+        j(
+            "Liveness",
+            "                revoke(granted);\n                if (e.outcome()",
+            "                if (e.outcome()",
+        ),
+        t("RegistrationTest.aRegistrationThatIsRefusedLeavesNoLease"),
+    ),
+    mutation(
+        "tables-are-opened-one-after-the-other",
+        "F586",
+        "a table that etcd refuses for a minute keeps all tables of its agent waiting",
+        j("OpenSessions", "    public static Session open(Map", "    public static synchronized Session open(Map"),
+        t("SharedConnectionTest.aTableThatCannotBeOpenedKeepsNoOtherOneWaiting"),
     ),
     mutation(
         "a-late-answer-counts-for-a-later-request",

@@ -31,6 +31,7 @@ _RESTART = "tests/tiers/unit/plan/test_rules.py::test_a_restart_begins_a_run_wha
 _AWAITED = "tests/tiers/unit/plan/writers/test_awaited.py"
 _CONTAINED = "tests/tiers/unit/plan/writers/test_contained.py"
 _CLASSIFY = "tests/tiers/unit/model/test_classify.py"
+_AGENTS = "tests/tiers/unit/plan/agent/test_agents.py"
 _CHANGE = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
 
 REFUSED_WRITES = (
@@ -286,6 +287,56 @@ REFUSED_WRITES = (
         "the pod of an attempt is made although its number was refused",
         o("control/executor", "context.waiting |= context.writes.refuse(", "context.writes.refuse("),
         _ONE,
+    ),
+    mutation(
+        "an-agent-has-a-table-that-does-not-name-it",
+        "F585",
+        "two agents have one table after the status of its HudiTable was refused",
+        o(
+            "control/refused_writes",
+            'self._agent_untold = action.status.get("agent") != seen.get("agent")',
+            "self._agent_untold = bool(seen and not seen)",
+        ),
+        f"{_LOOP}::test_no_agent_gets_a_table_whose_status_cannot_name_it",
+    ),
+    mutation(
+        "an-agent-has-a-table-without-a-status",
+        "F585",
+        "two agents have one table whose status could not be made",
+        o("plan/table", 'if own.failed and view.status.get("agent") != view.agent else', "if not own else"),
+        f"{_AGENTS}::test_no_agent_gets_a_table_whose_status_cannot_be_made",
+    ),
+    mutation(
+        "a-former-agent-keeps-the-table",
+        "F585",
+        "an agent that had the table of an earlier HudiTable keeps it",
+        o("plan/agent/agents", "(*stated, *view.etcd.elsewhere)", "stated"),
+        f"{_AGENTS}::test_a_table_is_withdrawn_from_every_other_agent",
+    ),
+    mutation(
+        "a-deleted-table-stays-with-its-former-agent",
+        "F585",
+        "an agent that had the table before its spec was changed keeps it after the deletion",
+        o("plan/deletion", "for name in view.etcd.elsewhere)", 'for name in view.etcd.elsewhere if name == "")'),
+        "tests/tiers/unit/plan/test_deletion.py::test_an_agent_that_had_the_table_before_is_told_to_leave",
+    ),
+    mutation(
+        "nobody-asks-for-former-agents",
+        "F585",
+        "an agent that has the table and should not is not found",
+        o("adapters/etcd", "for name in others if name in found)", 'for name in others if name == "")'),
+        "tests/tiers/component/operator/test_etcd_adapter.py::test_a_read_tells_which_other_agents_have_the_table",
+    ),
+    mutation(
+        "who-cannot-report-does-not-pause",
+        "F584",
+        "an agent that may not report tries each second",
+        a(
+            "agent/assignment",
+            "        except Exception as error:  # what it met first is printed, and the pause is set (F584)",
+            "        except NotYet as error:",
+        ),
+        "tests/tiers/unit/runtime/agent/test_assignment.py::test_who_may_not_even_report_tries_ever_later_and_says_so",
     ),
     mutation(
         "a-refusal-delays-settling",

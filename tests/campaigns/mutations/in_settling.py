@@ -533,7 +533,7 @@ SUSPECTS = (
             "control/observe",
             (
                 "            # Read etcd again, to keep the order.\n"
-                "            read = await self._read_etcd(spec, agent)\n"
+                "            read = await self._read_etcd(objects.table, spec, agent)\n"
             ),
         ),
         f"{OBSERVE}::test_what_is_concluded_from_absence_rests_on_a_wide_list",

@@ -732,14 +732,14 @@ TENANTS = (
         "a-killed-executor-is-forgotten",
         "availability",
         "executors are killed for lack of memory in one attempt after the other",
-        o("plan/writers/attempts", 'out_of_memory=entry.out_of_memory or ("" if', 'out_of_memory=("" if'),
+        o("plan/writers/out_of_memory", 'return who, since or (now if who else "")', "return found, since"),
         f"{KILLED}::test_executors_have_more_memory_in_the_next_attempt",
     ),
     mutation(
         "an-executor-is-to-blame-for-all",
         "availability",
         "executors grow because the store could not be reached",
-        o("model/classify", "if lost and kind == FailureClass.INFRASTRUCTURE and code", "if lost and code"),
+        o("model/classify", "if lost and kind == FailureClass.INFRASTRUCTURE and by_itself", "if lost and code"),
         "tests/tiers/unit/model/test_classify.py::test_executors_that_lacked_memory_end_their_attempt_if_its_driver_knows_no_better",
     ),
     mutation(

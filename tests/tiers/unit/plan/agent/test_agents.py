@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from hudi_contract import naming, settle
-from hudi_operator.model.facts import ContainerFacts, PodFacts
+from hudi_operator.model.facts import ContainerFacts, Observed, PodFacts
+from hudi_operator.plan import table_status
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
@@ -196,6 +198,34 @@ def test_the_agent_has_the_durations_of_the_gate(drain: int, agents_drain: int) 
     assert now is not None
     assert now.assignment is not None
     assert now.assignment.value["lock"] == world.kv["gate"].value["lock"]
+
+
+def test_no_agent_gets_a_table_whose_status_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F585."""
+    world = ready_world()
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise AssertionError("a defect")
+
+    def unassigned() -> Observed:
+        observed = world.observe()
+        assert observed.etcd is not None
+        return replace(observed, etcd=replace(observed.etcd, assignment=None))
+
+    seen = unassigned()
+    assert given(plan_table(seen, CONFIG)), "it was in status before"
+    assert world.table is not None
+    world.edit(world.table, image="another")
+    changed = unassigned()
+    assert given(plan_table(changed, CONFIG))
+    monkeypatch.setattr(table_status, "table_status", broken)
+    assert given(plan_table(seen, CONFIG)), "status names it"
+    assert not given(plan_table(changed, CONFIG))
+
+
+def given(plan: act.Plan) -> list[act.Action]:
+    """What gives the table to an agent."""
+    return [a for a in plan.actions if isinstance(a, act.PutAssignment) and a.value]
 
 
 def test_a_table_is_withdrawn_from_every_other_agent() -> None:

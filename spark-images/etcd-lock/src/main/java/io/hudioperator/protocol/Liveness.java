@@ -52,6 +52,7 @@ public final class Liveness implements Heartbeats.Heart {
     private volatile boolean leaseLost;
     private volatile State ended;
     private volatile boolean leaving;
+    private volatile boolean passedOver; // others had answers before the last beat was sent
 
     public Liveness(EtcdClient etcd, Identity me, Durations durations, Silence silence, Halt halt) {
         this.etcd = etcd;
@@ -252,7 +253,8 @@ public final class Liveness implements Heartbeats.Heart {
         if (ended != null) {
             return Heartbeats.NONE;
         }
-        silence.asks();
+        passedOver = beside.anotherIsAnswered(silence);
+        silence.beats();
         try {
             renewAndRead();
             return Heartbeats.spread(durations.keepAlive * 1000L);
@@ -277,7 +279,7 @@ public final class Liveness implements Heartbeats.Heart {
             halt.halt(EXIT_SILENT, told);
             return Heartbeats.NONE;
         }
-        if (beside.anotherWasAnswered(silence)) {
+        if (passedOver) { // and the beat that was sent then had no answer either
             ends(EXIT_SILENT, told);
             return Heartbeats.NONE;
         }

@@ -10,7 +10,7 @@ import java.util.function.LongSupplier;
 public final class Silence {
     private final LongSupplier nanoTime;
     private volatile long lastAckSend;
-    private volatile long lastAsk; // of a heartbeat
+    private volatile long lastBeat;
     private volatile Long firstUnanswered; // heartbeat since the last acknowledged one; null: none
 
     public Silence(LongSupplier nanoTime) {
@@ -30,24 +30,21 @@ public final class Silence {
     }
 
     /** A heartbeat is about to be sent. */
-    void asks() {
-        lastAsk = now();
+    void beats() {
+        lastBeat = now();
     }
 
     /** The last heartbeat had no answer. */
     void unanswered() {
         if (firstUnanswered == null) {
-            firstUnanswered = lastAsk;
+            firstUnanswered = lastBeat;
         }
     }
 
-    /**
-     * Whether another one had an answer while this one had none: to a request that was sent after
-     * the first heartbeat of this one without an answer, and before the last.
-     */
-    boolean unansweredBeside(Silence other) {
+    /** Whether what another one sent after the first unanswered heartbeat of this one has an answer by now. */
+    boolean isPassedOverFor(Silence other) {
         Long first = firstUnanswered;
-        return first != null && other.lastAckSend - first > 0 && lastAsk - other.lastAckSend > 0;
+        return first != null && other.lastAckSend - first > 0;
     }
 
     boolean longerThan(long seconds) {

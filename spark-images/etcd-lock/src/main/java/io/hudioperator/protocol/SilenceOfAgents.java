@@ -32,7 +32,8 @@ final class SilenceOfAgents {
         return sessions.stream().allMatch(Liveness::silentTooLong);
     }
 
-    boolean anotherWasAnswered(Silence one) {
-        return sessions.stream().map(Liveness::silence).anyMatch(one::unansweredBeside);
+    /** Whether a session of the process has answers while this one has none. */
+    boolean anotherIsAnswered(Silence one) {
+        return sessions.stream().map(Liveness::silence).anyMatch(one::isPassedOverFor);
     }
 }
