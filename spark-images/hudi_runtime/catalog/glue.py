@@ -369,7 +369,9 @@ def _shown(tables: Sequence[JsonDict | None]) -> tuple[str, str]:
     """Times of the change that all entries show, requested and completed; empty: they show none."""
     found = [(table or {}).get("Parameters") or {} for table in tables]
     instants = [str(each.get(INSTANT) or "") for each in found]
-    return ("", "") if not all(instants) else (min(instants), min(str(each.get(COMPLETION) or "") for each in found))
+    if not all(instants):
+        return "", ""
+    return min(instants), min(str(each.get(COMPLETION) or "") for each in found)
 
 
 def _columns(storage: JsonDict) -> list[tuple[str, str]]:

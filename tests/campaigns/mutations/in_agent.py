@@ -135,7 +135,6 @@ LOOK = (
         "heartbeat files of a dead writer stay, and Hudi refuses its rollback for ever",
         a("settle/rollback", "    for heartbeat in sorted(touched):\n        remove_heartbeat(table, heartbeat)\n"),
         f"{ROLLBACK}::test_gone_but_named_by_a_pending_rollback_is_finished",
-        "tests/tiers/hudi/test_agent.py::test_next_agent_finishes_a_rollback",
     ),
     mutation(
         "heartbeat-of-a-compaction-stays",

@@ -331,8 +331,12 @@ LISTING = (
         "a-cut-off-try-at-glue-counts",
         AVAILABILITY,
         "a try at Glue that was cut off is taken for one that brought everything",
-        a("catalog/glue", '("", "") if not all(instants) else', '("", "") if not instants else'),
-        f"{GLUE}::test_a_try_that_was_cut_off_is_finished_by_the_next",
+        a(
+            "catalog/glue",
+            "    if not all(instants):",
+            "    instants = [each for each in instants if each]\n    if not instants:",
+        ),
+        f"{GLUE}::test_a_change_that_one_entry_does_not_show_is_brought_again",
     ),
     mutation(
         "glue-anywhere-launches",

@@ -1081,7 +1081,7 @@ IDENTITIES = (
         "a-number-of-any-length",
         "F412 availability",
         "a value with a number of 4,301 digits, which Python and Jackson do not read, is stored",
-        g("values", "len(number) > maxNumber", "len(number) > maxValueBytes"),
+        g("values", "len(number) > maxNumber", "len(number) > 1<<20"),
         _GO,
     ),
 )

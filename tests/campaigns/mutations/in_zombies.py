@@ -92,7 +92,11 @@ ZOMBIES = (
         "what-fails-at-the-release-keeps-the-lock",
         "F561 availability",
         "an exception of Spark keeps the table's lock",
-        j("LostExecutors", "        } catch (Exception e) {\n", "        } catch (IllegalStateException e) {\n"),
+        j(
+            "LostExecutors",
+            "        } catch (Exception e) {\n",
+            "        } catch (Exception e) {\n            if (lost != null) throw new IllegalStateException(e);\n",
+        ),
         t("LostExecutorsTest.whateverFailsIsNotKnown"),
     ),
     mutation(

@@ -99,7 +99,11 @@ def test_programs_insert_update_and_delete_in_rounds(world: World, agent: Proces
         programs.append(
             (
                 job,
-                table.writer(f"program-{number}", application={"mainFile": str(main), "arguments": [json.dumps(job)]}),
+                table.writer(
+                    f"program-{number}",
+                    application={"mainFile": str(main), "arguments": [json.dumps(job)]},
+                    duplicates="Allow",
+                ),
             )
         )
     streams = [table.writer("stream", **stream)]

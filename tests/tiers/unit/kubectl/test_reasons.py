@@ -695,11 +695,11 @@ def test_a_running_writer_is_told_of_wrong_defaults() -> None:
 
 
 def test_a_stalled_writer_takes_no_place_of_the_plan() -> None:
-    """Whatever it is stalled for: the operator has said so."""
+    """Whatever it is stalled for, also what only the operator can see: it has said so."""
     world = ready_world(concurrency={"maxWriters": 1})
-    world.make_writer("other", priority=5, hudiOptions=BAD)
-    world.pass_time(5)
-    assert world.writers["other"]["status"]["state"] == "Stalled"
+    world.make_writer("other", priority=5)
+    said = {"type": "Stalled", "status": "True", "reason": "PodRefused", "message": "a webhook refuses its pod"}
+    world.writers["other"]["status"] = {"state": "Stalled", "conditions": [said]}
     before = objects(world)
     made()(world)
     (told,) = outlook.of_writers(Namespace(*before, *objects(world)), ["w"], world.now_ms)

@@ -221,6 +221,20 @@ def test_three_names_of_a_merge_on_read_table(world: World) -> None:
     assert world.names() == []
 
 
+def test_a_change_that_one_entry_does_not_show_is_brought_again(world: World) -> None:
+    """The try was cut off between the entries of the table."""
+    order = ORDER.but(type="MERGE_ON_READ")
+    world.described = replace(
+        TABLE, entries=tuple(replace(PLAIN, suffix=suffix, input_format=f"of{suffix}") for suffix in ("_ro", "_rt", ""))
+    )
+    world.of(order).sync(everything=True)
+    world.of(order).sync(everything=False)
+    assert world.since[-1] != ("", "")
+    world.aws.delete_table(DatabaseName=world.database, Name="orders_rt")
+    world.of(order).sync(everything=False)
+    assert world.since[-1] == ("", "")
+
+
 def test_a_try_that_was_cut_off_is_finished_by_the_next(world: World) -> None:
     class Cut(Exception):
         pass

@@ -41,7 +41,10 @@ public final class Silence {
         }
     }
 
-    /** Whether what another one sent after the first unanswered heartbeat of this one has an answer by now. */
+    /**
+     * Whether another one has an answer to what it sent after the first heartbeat of this one that
+     * had none.
+     */
     boolean isPassedOverFor(Silence other) {
         Long first = firstUnanswered;
         return first != null && other.lastAckSend - first > 0;
