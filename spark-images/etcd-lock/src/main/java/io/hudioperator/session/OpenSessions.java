@@ -19,7 +19,7 @@ public final class OpenSessions {
     /** Base path to the instants that closed sessions of this JVM had given up. */
     private static final Map<String, Set<String>> GIVEN_UP = new ConcurrentHashMap<>();
 
-    /** One monitor for each table: a table that etcd refuses for long keeps no other one waiting. */
+    /** One monitor for each table: one that etcd refuses for long keeps no other waiting. */
     private static final Map<String, Object> OPENING = new ConcurrentHashMap<>();
 
     private static volatile Session driver;
