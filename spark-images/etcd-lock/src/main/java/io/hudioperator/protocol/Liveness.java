@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * it never frees a lock by itself. Losing it has no consequence unless the incarnation was fenced
  * for it: the heartbeat takes a new lease, puts {@code alive} again, and continues.
  */
-public final class Liveness implements Heartbeats.Heart {
+public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member {
     private static final long RETRY_MILLIS = 100;
 
     public enum State {
@@ -117,11 +117,13 @@ public final class Liveness implements Heartbeats.Heart {
         }
     }
 
+    @Override
     public boolean silentTooLong() {
         return silence.longerThan(durations.silence);
     }
 
-    Silence silence() {
+    @Override
+    public Silence silence() {
         return silence;
     }
 

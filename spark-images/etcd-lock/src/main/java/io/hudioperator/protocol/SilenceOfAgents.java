@@ -12,28 +12,36 @@ import java.util.concurrent.ConcurrentHashMap;
 final class SilenceOfAgents {
     static final SilenceOfAgents OF_PROCESS = new SilenceOfAgents();
 
-    private final Set<Liveness> sessions = ConcurrentHashMap.newKeySet();
+    /** A session of the process. */
+    interface Member {
+        /** For longer than its silenceSeconds. */
+        boolean silentTooLong();
+
+        Silence silence();
+    }
+
+    private final Set<Member> sessions = ConcurrentHashMap.newKeySet();
 
     /** For a process with one session. */
     static SilenceOfAgents alone() {
         return new SilenceOfAgents();
     }
 
-    void joined(Liveness session) {
+    void joined(Member session) {
         sessions.add(session);
     }
 
     /** It has ended: its silence means nothing any more. */
-    void left(Liveness session) {
+    void left(Member session) {
         sessions.remove(session);
     }
 
     boolean allSilent() {
-        return sessions.stream().allMatch(Liveness::silentTooLong);
+        return sessions.stream().allMatch(Member::silentTooLong);
     }
 
     /** Whether a session of the process has answers while this one has none. */
     boolean anotherIsAnswered(Silence one) {
-        return sessions.stream().map(Liveness::silence).anyMatch(one::isPassedOverFor);
+        return sessions.stream().map(Member::silence).anyMatch(one::isPassedOverFor);
     }
 }
