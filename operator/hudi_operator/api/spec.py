@@ -565,8 +565,9 @@ class WriterSpec:
         for index, pattern in enumerate(spec.partitions):
             if found := partitions.problem(pattern):
                 raise SpecError(f"spec.partitions[{index}]: {found}")
-        if spec.application is not None and spec.validations:
-            raise SpecError("spec.validations: cannot be combined with application")
+        for name in ("validations", "commitDeadlineSeconds"):
+            if spec.application is not None and (obj.get("spec") or {}).get(name):
+                raise SpecError(f"spec.{name}: cannot be combined with application")
         for index, validation in enumerate(spec.validations):
             if found := validation.problem():
                 raise SpecError(f"spec.validations[{index}]{found}")

@@ -118,8 +118,8 @@ SHARED = (
         "a fenced incarnation ends the JVM of an agent, in the middle of what it is at for other tables",
         j(
             "Liveness",
-            "        if (!me.isAgent()) {\n            halt.halt(",
-            "        if (me != null) {\n            halt.halt(",
+            "        if (endsNow() && !me.isAgent()) {\n",
+            "        if (endsNow()) {\n",
         ),
         t("RegistrationTest.theFenceOfOneTableLeavesTheOthersOfAnAgent"),
     ),

@@ -97,10 +97,21 @@ VALIDATIONS = (
         "validations of a program are accepted, and nobody asks them",
         Edit(
             "operator/hudi_operator/api/spec.py",
-            "        if spec.application is not None and spec.validations:\n",
-            "        if spec.application is not None and not spec.validations:\n",
+            '        for name in ("validations", "commitDeadlineSeconds"):\n',
+            '        for name in ("commitDeadlineSeconds",):\n',
         ),
         "tests/tiers/unit/api/test_validations.py::test_a_program_is_not_validated",
+    ),
+    mutation(
+        "programs-have-a-commit-deadline",
+        "availability",
+        "a program that an older CRD has let pass is ended for commits that nobody could see",
+        Edit(
+            "operator/hudi_operator/api/spec.py",
+            '        for name in ("validations", "commitDeadlineSeconds"):\n',
+            '        for name in ("validations",):\n',
+        ),
+        "tests/tiers/unit/api/test_validations.py::test_no_deadline_is_set_for_the_commits_of_a_program",
     ),
     mutation(
         "validations-are-tried-again",

@@ -67,3 +67,8 @@ def test_what_is_no_validation(validation: dict[str, Any], said: str) -> None:
 def test_a_program_is_not_validated() -> None:
     with pytest.raises(SpecError, match=r"spec[.]validations: cannot be combined with application"):
         writer(EMPTY, application={"mainFile": "local:///x.py"})
+
+
+def test_no_deadline_is_set_for_the_commits_of_a_program() -> None:
+    with pytest.raises(SpecError, match=r"spec[.]commitDeadlineSeconds: cannot be combined with application"):
+        writer(application={"mainFile": "local:///x.py"}, commitDeadlineSeconds=60)

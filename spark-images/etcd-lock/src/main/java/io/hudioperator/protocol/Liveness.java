@@ -216,20 +216,39 @@ public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member 
     /**
      * The lock may be this incarnation's in etcd, and nothing in this process will release it. With
      * a heartbeat nobody would suspect it before the lock has been held for too long: it ends as a
-     * fenced one does (F561).
+     * fenced one does (F561). An etcd that was set back ends the JVM, whoever sees it first (F587).
      */
     public void keepsLock(String why) {
-        ends(silentTooLong() ? EXIT_SILENT : EXIT_FENCED, why);
+        if (!haltsIfSetBack(why)) {
+            ends(silentTooLong() ? EXIT_SILENT : EXIT_FENCED, why);
+        }
     }
 
     private void ends(int exitCode, String why) {
-        if (ended == null) {
-            ended = State.FENCED;
-        }
-        beside.left(this);
-        if (!me.isAgent()) {
+        if (endsNow() && !me.isAgent()) {
             halt.halt(exitCode, why);
         }
+    }
+
+    /** It may have lost a fence or a lock that it had acknowledged (I1, I2). */
+    private boolean haltsIfSetBack(String why) {
+        if (!etcd.setBack()) {
+            return false;
+        }
+        if (endsNow()) {
+            halt.halt(EXIT_SILENT, why);
+        }
+        return true;
+    }
+
+    /** Whether it had not ended before. */
+    private synchronized boolean endsNow() {
+        if (ended != null) {
+            return false;
+        }
+        ended = State.FENCED;
+        beside.left(this);
+        return true;
     }
 
     private void gone(String why) {
@@ -267,9 +286,7 @@ public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member 
 
     @Override
     public long missed(Throwable why) {
-        if (ended == null && etcd.setBack()) {
-            // it may have lost a fence or a lock that it had acknowledged (I1, I2)
-            halt.halt(EXIT_SILENT, why.getMessage());
+        if (haltsIfSetBack(why.getMessage())) {
             return Heartbeats.NONE;
         }
         silence.unanswered();

@@ -304,14 +304,11 @@ public final class Session {
      * ends at once and is settled (F561).
      */
     private void orEnds(Runnable releasing) {
-        boolean released = false;
         try {
             releasing.run();
-            released = true;
-        } finally {
-            if (!released) {
-                liveness.keepsLock("the lock of table " + tableId + " was not released");
-            }
+        } catch (Throwable e) { // NOPMD - an Error keeps the lock as well
+            liveness.keepsLock("the lock of table " + tableId + " was not released: " + e.getMessage());
+            throw e;
         }
     }
 

@@ -233,6 +233,20 @@ class AcquireTest {
         }
     }
 
+    /** F587: the release may be the first to see it, before the heartbeat does. */
+    @Test
+    void whoseReleaseFindsEtcdSetBackEndsAsItsHeartbeatWould() {
+        for (String role : List.of("writer", "agent")) {
+            table.halts.clear();
+            Session session = table.session("ns." + role, Map.of("role", role));
+            assertTrue(table.acquire(session));
+            table.faults(session).refuse(FaultyEtcd.deletes(table.keys.lock()), EtcdException.Outcome.SET_BACK);
+            assertThrows(HoodieException.class, session::release);
+            assertEquals(List.of(16), table.halts, role);
+            table.etcd.delete("lock", 0); // as the operator does after a proof of death
+        }
+    }
+
     /** F561: nobody knows of a lock that is given back before it was used. */
     @Test
     void whoCannotGiveBackEnds() {

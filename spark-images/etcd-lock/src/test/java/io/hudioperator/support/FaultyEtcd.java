@@ -26,6 +26,7 @@ public final class FaultyEtcd implements EtcdClient {
     private Predicate<Txn> refuse = t -> false;
     private EtcdException.Outcome refusal = EtcdException.Outcome.DENIED;
     private Runnable action;
+    private volatile boolean setBack;
     private final String writable;
 
     /** @param prefix the prefix of all keys; pods write below {@code prefix/tables/} */
@@ -50,7 +51,7 @@ public final class FaultyEtcd implements EtcdClient {
         refuse(which, EtcdException.Outcome.DENIED);
     }
 
-    /** Every matching transaction is refused with that outcome. */
+    /** Every matching transaction is refused with that outcome; what is SET_BACK stays so. */
     public synchronized void refuse(Predicate<Txn> which, EtcdException.Outcome with) {
         refuse = which;
         refusal = with;
@@ -108,6 +109,7 @@ public final class FaultyEtcd implements EtcdClient {
                 before = t -> false;
             }
             if (refuse.test(txn)) {
+                setBack |= refusal == EtcdException.Outcome.SET_BACK;
                 throw new EtcdException(refusal, "denied", null);
             }
             if (mayNot(txn)) {
@@ -163,7 +165,7 @@ public final class FaultyEtcd implements EtcdClient {
 
     @Override
     public boolean setBack() {
-        return real.setBack();
+        return setBack || real.setBack();
     }
 
     @Override
