@@ -28,6 +28,7 @@ UNKNOWN = (
     "settings of the operator's chart: schemes and path prefixes, allowed images, additions to the allowed options, "
     "the broker of storage credentials",
     "whether Secrets and ServiceAccounts exist, and whether their owners consent (hudioperator.io/allowed-tables)",
+    "which restores (by nonce) and savepoints (by name) were carried out long ago: none is carried out again",
     "the operator itself: its rights in the namespace, its version, defects",
     "cron expressions: whether the days that they name exist",
     "room for pods: quotas, nodes, whether an image can be pulled",
@@ -102,17 +103,26 @@ def _differences(before: JsonDict, after: JsonDict, at: str = "") -> Iterator[st
 
 
 def closing(before: Table, after: Table) -> list[str]:
-    """Changes that wait until no writer runs: field and value."""
+    """Changes that wait until no writer runs: field and value.
+
+    A table that is resumed also has those that were asked for while it was suspended.
+    """
+    resumed = before.spec.get("suspend") and not after.spec.get("suspend")
+    savepoints, restore, metadata = forecast.pending(before.raw) if resumed else (frozenset[str](), "", False)
     found = [f"spec.{field}" for field in forecast.changed_alone(before.raw, after.raw)]
-    known = {one.get("name") for one in before.spec.get("savepoints") or []}
+    found += ["spec.metadataTable"] if metadata and "spec.metadataTable" not in found else []
+    known = {one.get("name") for one in before.spec.get("savepoints") or []} - savepoints
     found += [
         f"spec.savepoints: the savepoint {one.get('name')}"
         for one in after.spec.get("savepoints") or []
         if one.get("name") not in known and not one.get("deleteInstant")
     ]
     wanted = after.spec.get("restore") or {}
-    if wanted and wanted.get("nonce") != (before.spec.get("restore") or {}).get("nonce"):
-        found.append(f"spec.restore: the restore to {wanted.get('savepoint')}, which undoes all later commits")
+    old = (before.spec.get("restore") or {}).get("nonce")
+    if wanted and (wanted.get("nonce") != old or wanted.get("nonce") == restore):
+        undone = "which undoes all later commits"
+        again = "" if wanted.get("nonce") == restore else ", if this nonce was not executed before"
+        found.append(f"spec.restore: the restore to {wanted.get('savepoint')}, {undone}{again}")
     return found
 
 
@@ -261,6 +271,8 @@ def _now(space: Namespace, before: Writer | None, writer: Writer, fate: Fate) ->
     if not fate.gate_untold:
         return _of(writer, STARTS, started, *taken)
     now = next(_state_of(space.tables_before[writer.table]))
+    if fate.table_repaired:
+        now += "; this is corrected"
     said = f"it starts if the table was Ready before, {started}: whether its gate is open is not in its status"
     return _of(writer, UNTOLD, f"HudiTable {writer.table}: {now}", said, *taken)
 

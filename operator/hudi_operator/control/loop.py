@@ -28,7 +28,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Retryable
 from hudi_operator.plan.core import actions as act
-from hudi_operator.plan.writers import awaited
+from hudi_operator.plan.writers import awaited, deadlines
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
@@ -218,7 +218,11 @@ def is_quiet(observed: Observed) -> bool:
         and (pod.phase != "Running" or pod.deleting)
         for pod in observed.pods
     )
-    return not (_settles(observed) or moving or observed.timers or _service_due(observed)) and all(
+    due = any(
+        each.spec is not None and deadlines.is_pending(observed, each.obj, each.spec)
+        for each in observed.objects.writer_specs
+    )
+    return not (due or _settles(observed) or moving or observed.timers or _service_due(observed)) and all(
         _at_rest(writer, observed.now_ms) for writer in observed.writers
     )
 
@@ -237,10 +241,6 @@ def _service_due(observed: Observed) -> bool:
     return any(tick is not None and tick - observed.now_ms <= QUIET_SECONDS * 1000 for tick in ticks)
 
 
-_DEADLINES = ("readyDeadlineSeconds", "commitDeadlineSeconds")
-"""Fields with a time of a running attempt that no event tells of."""
-
-
 def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     """True when what the writer does next follows from an event alone.
 
@@ -254,8 +254,7 @@ def _at_rest(writer: JsonDict, now_ms: int) -> bool:
     if awaited.waits(status):  # also with a run that is over
         calm = awaited.comes_as_event(status)
     else:
-        runs = conditions.is_true(status, "Running")
-        calm = conditions.is_true(status, "Finished") or (runs and not any(spec.get(field) for field in _DEADLINES))
+        calm = conditions.is_true(status, "Finished") or conditions.is_true(status, "Running")
         calm = calm or (scheduled and status.get("state") == WriterState.SCHEDULED)
     due = [status["nextRetryTime"]] if status.get("nextRetryTime") else []
     due += [status.get("nextScheduleTime")] if scheduled else []

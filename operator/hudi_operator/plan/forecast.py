@@ -44,7 +44,7 @@ from hudi_operator.model.status import (
 from hudi_operator.plan.core.launch import INVALID_DEFAULTS
 from hudi_operator.plan.core.view import View, build_view
 from hudi_operator.plan.gate import gate
-from hudi_operator.plan.gate.stalled import RETRIED, Stall, table_stall, unusable
+from hudi_operator.plan.gate.stalled import RETRIED, Stall, static_stall, table_stall, unusable
 from hudi_operator.plan.requests import restores
 from hudi_operator.plan.writers import admission, runs, schedules
 from hudi_operator.plan.writers.admission import Decision, Kind
@@ -95,6 +95,8 @@ class Fate:
     """Why its HudiTable would be stuck; None: it would not."""
     gate_untold: bool = False
     """START: whether the gate is open is not known."""
+    table_repaired: bool = False
+    """What its HudiTable is stalled for is corrected."""
     from_defaults: tuple[str, ...] = ()
     """Fields that its next attempt has from the defaults of the namespace."""
     defaults_problem: str = ""
@@ -115,13 +117,14 @@ def of_writers(space: Space, table: str, *, now_ms: int) -> dict[str, Fate]:
     progress = {each.name: Progress(tuple(attempt.entry for attempt in each.attempts)) for each in view.writers}
     decisions = admission.decide(view, progress)
     stall = table_stall(view)
-    untold = _gate_untold(space.before.get(table))
+    untold = _gate_untold(space.before.get(table), view.table)
     return {
         each.name: Fate(
             decisions[each.name],
             _schedule_problem(mine[each.name]) or admission.stalls_next(view, each, progress[each.name]),
             stall,
             untold and decisions[each.name].kind is Kind.START,
+            untold and is_repaired(space.before[table], view.table),
             each.spec.from_defaults if each.spec is not None else (),
             each.spec.defaults_problem if each.spec is not None else "",
         )
@@ -260,9 +263,38 @@ def _settings(table: TableSpec) -> OperatorConfig:
     return OperatorConfig(allowed_schemes=SCHEMES, credentials_broker=broker)
 
 
-def _gate_untold(before: JsonDict | None) -> bool:
+def _gate_untold(before: JsonDict | None, will: TableSpec) -> bool:
     ready = conditions.find((before or {}).get("status") or {}, "Ready")
-    return ready.get("status") == "False" and ready.get("reason") in GATE_UNTOLD
+    untold = ready.get("reason") in GATE_UNTOLD or (before is not None and is_repaired(before, will))
+    return ready.get("status") == "False" and untold
+
+
+def is_repaired(before: JsonDict, will: TableSpec) -> bool:
+    """True when the spec alone is what its HudiTable is stalled for, and the new one is valid.
+
+    The operator leaves the gate of such a table as it is: open, if it was Ready before.
+    """
+    was, unread = read_table(before)
+    said = conditions.find(before.get("status") or {}, "Stalled")
+    if was is None or unread or said.get("status") != "True":
+        return False
+    stall = static_stall(was, _settings(was))
+    return stall is not None and stall.reason == said.get("reason") and static_stall(will, _settings(will)) is None
+
+
+def pending(before: JsonDict) -> tuple[frozenset[str], str, bool]:
+    """What is asked for and not carried out: savepoints by name, nonce of the restore, settings of
+    the metadata table.
+    """
+    spec, status = before.get("spec") or {}, before.get("status") or {}
+    ended = {entry.name for entry in savepoint_entries(status) if entry.outcome is not Result.PENDING}
+    wanted = {str(one.get("name")) for one in spec.get("savepoints") or [] if not one.get("deleteInstant")}
+    nonce = str((spec.get("restore") or {}).get("nonce") or "")
+    restore = RestoreStatus.known(status.get("restore") or {})
+    untouched = bool(nonce) and (restore.nonce != nonce or restore.outcome == Result.PENDING)
+    changed = MetadataTableStatus.known(status.get("metadataTable") or {})
+    metadata = bool(changed.wanted) and changed.outcome == Result.PENDING
+    return frozenset(wanted - ended), nonce if untouched else "", metadata
 
 
 def _drains(status: JsonDict, now_ms: int) -> Iterator[tuple[str, float]]:
@@ -296,7 +328,7 @@ def _keys(table: TableSpec, before: JsonDict | None) -> EtcdFacts:
 def _gate(table: TableSpec, was: TableSpec, before: JsonDict) -> Record:
     """The gate in force: it has the parameters of the spec that is."""
     status = before.get("status") or {}
-    is_open = conditions.is_true(status, "Ready") or _gate_untold(before)
+    is_open = conditions.is_true(status, "Ready") or _gate_untold(before, table)
     restore = RestoreStatus.known(status.get("restore") or {})
     return gate.parameters(was).but(
         state=GateState.OPEN if is_open else GateState.CLOSED,

@@ -520,26 +520,37 @@ TENDING = (
         "tests/tiers/unit/model/test_classify.py::test_a_driver_whose_pod_was_deleted_was_evicted",
     ),
     mutation(
-        "programs-have-to-commit",
-        "F546",
-        "a program that commits all the time is stopped because nobody hears of it",
-        Edit(
-            "operator/hudi_operator/plan/writers/deadlines.py",
-            "if writer.application is not None or not any(",
-            "if not any(",
-        ),
-        f"{_DEADLINES}::test_a_program_has_no_deadline_to_commit",
-    ),
-    mutation(
         "a-clock-that-steps-stops-attempts",
         "F547",
         "a step of the operator's clock ends attempts of all tenants",
         Edit(
-            "operator/hudi_operator/plan/writers/deadlines.py",
-            "return view.now_ms if view.observed.api_now_ms is None else min(view.now_ms, view.observed.api_now_ms)",
-            "return view.now_ms",
+            "operator/hudi_operator/plan/core/view.py",
+            "return self.now_ms if api_ms is None else min(self.now_ms, api_ms)",
+            "return self.now_ms",
         ),
         f"{_DEADLINES}::test_a_clock_that_steps_forward_stops_nobody",
+    ),
+    mutation(
+        "times-are-written-by-a-clock-that-is-behind",
+        "F593",
+        "attempts of all tenants end when a clock that was behind is set right",
+        Edit(
+            "operator/hudi_operator/plan/core/view.py",
+            "return self.now_ms if api_ms is None else max(self.now_ms, api_ms)",
+            "return self.now_ms",
+        ),
+        f"{_DEADLINES}::test_a_clock_that_was_behind_stops_nobody_when_it_is_right",
+    ),
+    mutation(
+        "an-operator-that-was-gone-counts",
+        "F594",
+        "an attempt whose pod the operator could not make is over its deadline when the operator is back",
+        Edit(
+            "operator/hudi_operator/plan/writers/held_up.py",
+            "    if attempt.pod is not None or entry.pod_uid or attempt.id in view.observed.refusals:\n",
+            "    if entry.number:\n",
+        ),
+        "tests/tiers/unit/plan/writers/test_start_deadline.py::test_an_operator_that_was_gone_counts_towards_none",
     ),
     mutation(
         "an-ended-attempt-is-seen-running",

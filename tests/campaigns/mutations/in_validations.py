@@ -104,7 +104,7 @@ VALIDATIONS = (
     ),
     mutation(
         "programs-have-a-commit-deadline",
-        "availability",
+        "F546",
         "a program that an older CRD has let pass is ended for commits that nobody could see",
         Edit(
             "operator/hudi_operator/api/spec.py",

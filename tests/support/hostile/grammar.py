@@ -276,7 +276,8 @@ class Generator:
             writer |= Draw(self._seed, "deadline of a stream").fields(0.5, {"commitDeadlineSeconds": (60, 3600)})
         if draw.chance(0.08):
             for name in (
-                "source", "transform", "operation", "overwrite", "duplicates", "validations", "partitions", "streaming"
+                "source", "transform", "operation", "overwrite", "duplicates", "validations", "partitions", "streaming",
+                "commitDeadlineSeconds",
             ):  # fmt: skip
                 writer.pop(name, None)
             program: JsonDict = {"configMapKeyRef": {"name": "code", "key": "a.py"}}

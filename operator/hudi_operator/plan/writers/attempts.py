@@ -106,7 +106,7 @@ def follow(view: View, writer: WriterView) -> Progress:
     after = (*spark_keys.create(active.pod), *_credentials(view, active, active.pod))
     again, due = LONGEST_PAUSE_SECONDS, deadlines.current(view, spec, active, entries[-1])
     if due is not None:
-        again = min(again, due.next_ms(deadlines.clock_ms(view)) / 1000 + 1)
+        again = min(again, due.next_ms(view.earliest_ms) / 1000 + 1)
     return Progress(tuple(entries), before=ending_for_change.timers(view, active), after=after, requeue=again)
 
 
@@ -139,7 +139,7 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
     pod = attempt.pod
     ungated = entry.gated and pod is not None and not pod.gates
     jvm = containers.host(pod) if pod is not None else None
-    running, now = jvm is not None and jvm.started, conditions.rfc3339(view.now_ms)
+    running, now = jvm is not None and jvm.started, conditions.rfc3339(view.latest_ms)
     lacked, since = out_of_memory.noted(view, entry, pod, report)
     return entry.but(
         pod_uid=entry.pod_uid or (pod.uid if pod is not None else ""),
@@ -204,7 +204,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
         and attempt.pod is not None
         and due is not None
         and due.never_ran
-        and due.over(deadlines.clock_ms(view))
+        and due.over(view.earliest_ms)
     ):
         kind, message = due.class_, due.message
     entry = last.but(
@@ -240,7 +240,7 @@ def _without_pod(
             requeue=1,
         )
     due = deadlines.current(view, writer, attempt, entries[-1])
-    overdue = due is not None and due.over(deadlines.clock_ms(view))
+    overdue = due is not None and due.over(view.earliest_ms)
     if not startable or stopping(view, writer) or ending_for_change.asks(view, attempt) or overdue:
         if attempt.admitted:
             return Progress(tuple(entries), before=(DeleteAdmit(view.table.table_id, attempt.id),), requeue=0.5)

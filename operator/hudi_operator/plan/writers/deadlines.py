@@ -1,8 +1,9 @@
 """Deadlines of an attempt: until its driver runs, until it is registered, until it commits.
 
 One of them applies at a time, by what the attempt has reached. All are counted from times in the
-attempt's status, so that they outlive an operator, and by the earlier one of its clock and the API
-server's: a clock that steps forward stops nobody (F547). After half of the time the writer's
+attempt's status, so that they outlive an operator. They are written by the later one of its clock
+and the API server's, and compared with the earlier one: a clock that steps forward stops nobody
+(F547, F593). After half of the time the writer's
 condition ``Late`` says what is awaited; after all of it the attempt is stopped like a suspended
 writer, and the class of its end is that of the deadline.
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract import naming
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.keys import attempt_report
 from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport
@@ -65,10 +67,11 @@ class Deadline:
         """True when more than half of the time is over."""
         return self._spent_ms(now_ms) > 500 * self.seconds
 
-    def next_ms(self, now_ms: int) -> int:
+    def next_ms(self, now_ms: int) -> float:
         """Milliseconds until the attempt is late, or must be stopped, or its wait is noted."""
         if self.wait is not None:
-            return 1000 * held_up.NOTED_SECONDS
+            told = self.wait.told and self.waits_since_ms is not None
+            return 1000 * (LONGEST_PAUSE_SECONDS if told else held_up.NOTED_SECONDS)
         half, whole = (self.since_ms + part * self.seconds - now_ms for part in (500, 1000))
         return max(0, half if half >= 0 else whole)
 
@@ -83,9 +86,21 @@ class Deadline:
         return self.awaited.splitlines()[0][: classify.MESSAGE_LIMIT]
 
 
-def clock_ms(view: View) -> int:
-    """The time by which deadlines are over, in Unix milliseconds."""
-    return view.now_ms if view.observed.api_now_ms is None else min(view.now_ms, view.observed.api_now_ms)
+def is_pending(observed: Observed, obj: JsonDict, writer: WriterSpec) -> bool:
+    """True when the deadline of an attempt that is registered, or runs, has a time of no event.
+
+    ``obj``: the HudiWriter. It has none while it waits for input, and when it has no deadline now.
+    """
+    last = max(attempt_entries(obj.get("status") or {}), key=lambda entry: entry.number, default=None)
+    if last is None or last.class_:
+        return False
+    if not last.ready_time:
+        return writer.ready_deadline_seconds is not None
+    if writer.commit_deadline_seconds is None:
+        return False
+    reports = observed.etcd.reports if observed.etcd is not None else {}
+    report = read(reports.get(attempt_report(naming.attempt_id(writer.ref.namespace, last.pod))), AttemptReport)
+    return not (last.waiting_since and report.stage == Stage.WAITING)
 
 
 def current(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> Deadline | None:
@@ -95,7 +110,7 @@ def current(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
     """
     if all(each is None for each in _seconds(writer)):
         return None
-    wait = held_up.what(view, attempt)
+    wait = held_up.what(view, attempt, entry)
     if attempt.incs or entry.incarnation:
         return _commit(view, writer, attempt, entry, wait)
     jvm = containers.host(attempt.pod) if attempt.pod is not None else None
@@ -146,10 +161,10 @@ def _commit(
 ) -> Deadline | None:
     """None for an incarnation that is fenced, or has written all: its end is awaited already.
 
-    A program that writes by itself reports its commits at its end only, so nobody knows when it has
-    committed last (F546). A stream that finds new input after a pause has the whole time for it.
+    A stream that finds new input after a pause has the whole time for it. No program has this
+    deadline: it reports its commits at its end only (F546).
     """
-    if writer.application is not None or not any(not i.fenced and i.record is None for i in attempt.incs):
+    if not any(not i.fenced and i.record is None for i in attempt.incs):
         return None
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
     if report.stage == Stage.FINISHED:
@@ -157,7 +172,7 @@ def _commit(
     # A report may be lost. What the agent lists is not all of its commits: it only makes it later.
     listed = (c.completion_time for c in timeline_report(view).commits if c.attempt == attempt.id)
     last = max(map(conditions.hudi_time, (report.last_completion_time, *listed)))
-    resumed = conditions.rfc3339(min(report.resumed_ms, clock_ms(view))) if report.resumed_ms else ""
+    resumed = conditions.rfc3339(min(report.resumed_ms, view.earliest_ms)) if report.resumed_ms else ""
     began = max((entry.ready_time, "it was ready"), (last, "the last one"), (resumed, "there was new input"))
     return _of(
         entry,
@@ -183,7 +198,7 @@ def _of(
 
 def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
     """The entry of an attempt that has not ended, with what it has waited until this look."""
-    due, now = current(view, writer, attempt, entry), clock_ms(view)
+    due, now = current(view, writer, attempt, entry), view.earliest_ms
     if due is None:
         return entry.but(waiting_since="") if entry.waiting_since else entry
     if due.wait is None or due.wait.counts:
@@ -202,7 +217,7 @@ def stopped(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
     Not of one that is asked to end for another reason: its end is told as what it is.
     """
     due = current(view, writer, attempt, entry)
-    if entry.stopped_for or due is None or not due.over(clock_ms(view)) or _ends_anyway(view, attempt, writer):
+    if entry.stopped_for or due is None or not due.over(view.earliest_ms) or _ends_anyway(view, attempt, writer):
         return entry
     return entry.but(stopped_for=due.class_, message=due.message)
 
@@ -239,7 +254,7 @@ def _late(view: View, writer: WriterView, entry: AttemptEntry | None) -> tuple[s
     waits = ""
     if due.wait is not None and due.waits_since_ms is not None:
         waits = f"it waits for {due.wait.what}; that time does not count"
-    if not due.late(clock_ms(view)):
+    if not due.late(view.earliest_ms):
         return "", waits
     return due.class_, f"more than half of the time is over: {due.message}" + (f". Now {waits}" if waits else "")
 

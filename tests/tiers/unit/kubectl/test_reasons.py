@@ -810,6 +810,47 @@ def test_reasons_with_an_open_gate_are_those_of_the_operator() -> None:
         assert (view.gate.state, code in forecast.GATE_UNTOLD) == ("open", True)
 
 
+def test_the_plan_of_a_repair_says_that_it_may_help() -> None:
+    """The operator leaves the gate open when a spec becomes bad, so a good one starts the writers."""
+    world = ready_world()
+    world.change(hudiOptions=BAD)
+    world.run(reports("OptionNotAllowed"))
+    before = objects(world)
+    world.change(hudiOptions={})
+    made()(world)
+    _, decisions = planner(world.observe(), CONFIG)
+    (told,) = outlook.of_writers(Namespace(*before, *objects(world)), ["w"], world.now_ms)
+    assert (decisions["w"].kind, told.verdict) == (Kind.START, outlook.UNTOLD)
+    assert "OptionNotAllowed" in told.facts[0]
+    assert told.facts[0].endswith("; this is corrected")
+
+
+@pytest.mark.parametrize("names", [("savepoint",), ("savepoint", "restore")])
+def test_the_plan_of_a_resume_says_what_was_asked_for_meanwhile(names: tuple[str, ...]) -> None:
+    world = ready_world()
+    ended(world, "first")
+    if "restore" in names:
+        world.change(savepoints=[{"name": "a"}])
+        world.run(lambda w: (w.status("savepoints") or [{}])[0].get("outcome") == "Completed")
+    world.change(suspend=True)
+    world.pass_time(5)
+    if "restore" in names:
+        world.change(restore={"savepoint": "a", "nonce": "n"})
+    else:
+        world.change(savepoints=[{"name": "a"}])
+    made()(world)
+    world.pass_time(5)
+    before = objects(world)
+    world.change(suspend=False)
+    space = Namespace(*before, *objects(world))
+    table = outlook.of_table(space, "flights", world.now_ms)
+    (told,) = outlook.of_writers(space, ["w"], world.now_ms)
+    what = "the restore to a, which undoes all later commits" if "restore" in names else "the savepoint a"
+    assert any(f"{what}: running attempts end" in fact for fact in table.facts), table
+    assert told.verdict == outlook.WAITS
+    assert f"{what} of HudiTable flights comes first" in told.facts[0]
+
+
 # ---- why
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.kind in (STALL, WAIT) and case.id != "rights"], ids=lambda case: case.id

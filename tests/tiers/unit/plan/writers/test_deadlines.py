@@ -48,8 +48,9 @@ def world_of(at: int | None, **writer: Any) -> Hanging:
     world.make_table()
     world.run(lambda w: w.is_true(w.table, "Ready"))
     world.at = at
-    spec = {"stop": {"graceSeconds": GRACE}, "retryPolicy": {"limit": 3, "backoffSeconds": 60}, **writer}
-    world.make_writer("load", readyDeadlineSeconds=READY, commitDeadlineSeconds=COMMIT, **spec)
+    spec = {"stop": {"graceSeconds": GRACE}, "retryPolicy": {"limit": 3, "backoffSeconds": 60}}
+    deadlines = {"readyDeadlineSeconds": READY, "commitDeadlineSeconds": COMMIT}
+    world.make_writer("load", **{**spec, **deadlines, **writer})
     return world
 
 
@@ -164,10 +165,11 @@ def test_a_driver_that_does_not_end_is_fenced_for_its_deadline() -> None:
 def test_a_program_has_no_deadline_to_commit() -> None:
     """F546: its commits are known at its end only, and one that committed all the time was stopped.
 
-    New objects are refused; this one was stored before.
+    The attempt of an object that gets the deadline all the same goes on.
     """
-    world = world_of(1, source=None, application={"mainFile": "local:///opt/job.py"})
+    world = world_of(1, source=None, application={"mainFile": "local:///opt/job.py"}, commitDeadlineSeconds=None)
     world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    world.writers["load"]["spec"]["commitDeadlineSeconds"] = COMMIT
     for _ in range(2 * COMMIT):
         world.reconcile()
         world.tick()
@@ -184,6 +186,18 @@ def test_a_clock_that_steps_forward_stops_nobody() -> None:
     assert "stoppedFor" not in statuses(plan_table(ahead, CONFIG))
     both = replace(ahead, api_now_ms=ahead.now_ms)
     assert "stoppedFor" in statuses(plan_table(both, CONFIG))
+
+
+@pytest.mark.parametrize("behind", ["operator_clock_ms", "api_clock_ms"])
+def test_a_clock_that_was_behind_stops_nobody_when_it_is_right(behind: str) -> None:
+    """F593: the times in status were written by it."""
+    world = world_of(1)
+    setattr(world, behind, -10 * COMMIT * 1000)
+    world.run(lambda w: bool(attempts(w)) and "readyTime" in attempts(w)[0])
+    setattr(world, behind, 0)
+    world.run(lambda w: late(w)["status"] == "True", seconds=COMMIT)
+    assert "stoppedFor" not in attempts(world)[0]
+    world.run(lambda w: "stoppedFor" in attempts(w)[0], seconds=COMMIT)
 
 
 def statuses(plan: act.Plan) -> str:
