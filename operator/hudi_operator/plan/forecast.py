@@ -283,8 +283,9 @@ def is_repaired(before: JsonDict, will: TableSpec) -> bool:
 
 
 def pending(before: JsonDict) -> tuple[frozenset[str], str, bool]:
-    """What is asked for and not carried out: savepoints by name, nonce of the restore, settings of
-    the metadata table.
+    """What is asked for and not carried out.
+
+    Savepoints by name, the nonce of the restore, and whether the metadata table changes.
     """
     spec, status = before.get("spec") or {}, before.get("status") or {}
     ended = {entry.name for entry in savepoint_entries(status) if entry.outcome is not Result.PENDING}

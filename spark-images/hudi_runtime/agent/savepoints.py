@@ -121,31 +121,32 @@ class Savepoints(TableTask):
     def _delete(self, request: UnsavepointRequest, records: Records) -> SavepointDone:
         """Delete a savepoint of this HudiTable.
 
-        Not one that another name of it keeps, nor one that somebody else has taken.
+        Not one that another name of it keeps, nor one that somebody else has taken. Writers wait
+        for the lock meanwhile, so of all savepoints it is the only one that is read under it.
         """
         others = records.other_agents(self.session.inc)
         if others:
             raise NotYet(f"not deleted yet: another agent ({others[0]}) is not settled")
         id, mine = request_id(RequestKind.SAVEPOINT, request.name), f"{self.context.label}: "
         known = self._record(id)
+        instant = known.instant
+        if not instant:
+            taken = self.table.savepoint_with(self.table.timeline(), mine + request.name)
+            if taken is None:
+                raise NotDeleted(f"this HudiTable has taken no savepoint {request.name}")
+            instant = taken.requested
+        if instant != request.instant:
+            raise NotDeleted(f"deleteInstant is {request.instant}, and savepoint {request.name} has instant {instant}")
         config = self.table.write_config(self.context.name, self.context.options())
         with self.table.locked(config):
-            timeline = self.table.timeline()
-            said = self.table.savepoint_infos(timeline)
-            instant = known.instant or next((t for t, i in said.items() if i.comment == mine + request.name), "")
-            if not instant:
-                raise NotDeleted(f"this HudiTable has taken no savepoint {request.name}")
-            if instant != request.instant:
-                raise NotDeleted(
-                    f"deleteInstant is {request.instant}, and savepoint {request.name} has instant {instant}"
-                )
-            there = [s for s in timeline.savepoints if s.requested == instant and not s.pending]
+            there = [s for s in self.table.timeline().savepoints if s.requested == instant and not s.pending]
+            comment = self.table.savepoint_comment(instant) if there else ""
             other = next((name for name, done in self._taken() if done.instant == instant and name != request.name), "")
             message = ""
             if there and other:
                 message = f"savepoint {other} keeps the same commit"
-            elif there and not said[instant].comment.startswith(mine):
-                message = f"a savepoint of somebody else keeps the same commit: {said[instant].comment or 'no comment'}"
+            elif there and not comment.startswith(mine):
+                message = f"a savepoint of somebody else keeps the same commit: {comment or 'no comment'}"
             else:
                 savepoint_files.remove(self.table, there)
         return known.but(result=Result.DELETED, instant=instant, message=message)
@@ -183,9 +184,12 @@ class Savepoints(TableTask):
             self.session.abandon(instant)
 
     def _save(self, id: str, done: SavepointDone) -> None:
-        if self._record(id).but(at_ms=None) == done:
+        """Its time is that of its result, whatever is said of it later."""
+        known = self._record(id)
+        if known.but(at_ms=None) == done:
             return
-        self.session.etcd.put(Kind.DONE.of(id), done.but(at_ms=now_ms()).to_json())
+        ended = known.at_ms if known.result is done.result else None
+        self.session.etcd.put(Kind.DONE.of(id), done.but(at_ms=ended or now_ms()).to_json())
         print(
             f"table {self.context.label}: {id}: {done.result} {done.instant} {done.message}",
             file=sys.stderr,

@@ -172,6 +172,17 @@ class AgentTable(Table):
                 return kept[str(java_instant.requestedTime())]
         return None
 
+    def savepoint_comment(self, requested: str) -> str:
+        """The comment of one completed savepoint.
+
+        Raises Missing when it is gone, and an error when it cannot be read.
+        """
+        active = self.meta_client().getActiveTimeline()
+        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
+            if str(java_instant.requestedTime()) == requested:
+                return str(active.readSavepointMetadata(java_instant).getComments() or "")
+        raise Missing(f"savepoint {requested}")
+
     def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
         """Metadata of the completed savepoints, by requested time.
 

@@ -135,7 +135,7 @@ HOLDS = (
         "a-slip-deletes-a-savepoint",
         "I8",
         "a savepoint is deleted by its name alone",
-        a("agent/savepoints", "            if instant != request.instant:", "            if not request.instant:"),
+        a("agent/savepoints", "        if instant != request.instant:", "        if not request.instant:"),
         "tests/tiers/unit/runtime/agent/test_savepoints.py::test_a_slip_deletes_nothing_and_says_why",
     ),
     mutation(
@@ -162,10 +162,28 @@ HOLDS = (
         "a savepoint that stock Hudi has taken is deleted",
         a(
             "agent/savepoints",
-            "            elif there and not said[instant].comment.startswith(mine):",
-            "            elif not said:",
+            "            elif there and not comment.startswith(mine):",
+            "            elif there and not comment:",
         ),
         "tests/tiers/unit/runtime/agent/test_savepoints.py::test_the_commit_stays_for_another_name_and_for_somebody_else",
+    ),
+    mutation(
+        "a-refusal-is-the-time-of-a-savepoint",
+        "F595",
+        "a savepoint of March was taken today, says status, because its deletion was refused today",
+        a("agent/savepoints", "done.but(at_ms=ended or now_ms())", "done.but(at_ms=now_ms())"),
+        "tests/tiers/unit/runtime/agent/test_savepoints.py::test_its_time_is_that_of_its_result",
+    ),
+    mutation(
+        "a-slip-takes-the-lock",
+        "F595",
+        "a deletion that is refused makes every writer wait",
+        a(
+            "agent/savepoints",
+            "        if instant != request.instant:\n",
+            "        with self.table.locked(None):\n            pass\n        if instant != request.instant:\n",
+        ),
+        "tests/tiers/unit/runtime/agent/test_savepoints.py::test_a_refusal_is_not_looked_at_again_by_this_process",
     ),
     mutation(
         "a-savepoint-is-deleted-before-a-restore-to-it",

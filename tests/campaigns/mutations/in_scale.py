@@ -166,8 +166,22 @@ SCALE = (
         "running-is-polled",
         "F262",
         "a table whose writers run is looked at every 15 s",
-        o("control/loop", " or (runs and not any(spec.get(field) for field in _DEADLINES))"),
+        o("control/loop", ' or conditions.is_true(status, "Running")'),
         f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
+    ),
+    mutation(
+        "an-idle-stream-is-polled",
+        "F262",
+        "a table whose stream has caught up is looked at every 11 s because it has a deadline",
+        o("plan/writers/deadlines", "return not (last.waiting_since and report.stage == Stage.WAITING)", "return True"),
+        f"{LOOP}::test_a_deadline_is_polled_while_no_event_tells_of_it",
+    ),
+    mutation(
+        "deadlines-are-not-polled",
+        "availability",
+        "a deadline is over, and nobody looks for four minutes",
+        o("control/loop", "return not (due or _settles(observed)", "return not (_settles(observed)"),
+        f"{LOOP}::test_a_deadline_is_polled_while_no_event_tells_of_it",
     ),
     mutation(
         "ending-is-at-rest",

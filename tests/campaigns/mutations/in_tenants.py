@@ -698,7 +698,7 @@ TENANTS = (
         "a stream whose source has nothing new is stopped again and again",
         o(
             "plan/writers/held_up",
-            'return Wait("new input", report.at_ms) if report.stage == Stage.WAITING else None',
+            'return Wait("new input", report.at_ms, told=True) if report.stage == Stage.WAITING else None',
             "return None",
         ),
         f"{HELD_UP}::test_a_stream_without_new_input_is_not_late_and_has_all_its_time_for_the_next",

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from hudi_runtime.process.etcd import Entry
-from hudi_runtime.settle.agent_table import SavepointInfo
 from hudi_runtime.table import timeline as tl
 
 T1, T2, T3, T4, T5 = (f"2026010100000000{n}" for n in range(1, 6))
@@ -73,9 +72,10 @@ class Fake:
             (s for s in timeline.savepoints if not s.pending and self.comments.get(s.requested) == comment), None
         )
 
-    def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
-        kept = (s.requested for s in timeline.savepoints if not s.pending)
-        return {requested: SavepointInfo(self.comments.get(requested, ""), {}) for requested in kept}
+    def savepoint_comment(self, requested: str) -> str:
+        assert self.log[-1:] == ["lock"], "nobody has replaced it since"
+        self.log.append(f"read {requested}")
+        return self.comments.get(requested, "")
 
     @property
     def store(self) -> Any:
@@ -117,11 +117,14 @@ class Fake:
 
     def delete(self, path: str) -> None:
         name = path.rpartition("/")[2]
-        assert name.partition(".")[0] in self.recorded or self.log[-1:] == ["lock"], "only what is ours"
+        assert name.partition(".")[0] in self.recorded or self._is_locked(), "only what is ours"
         if self.fails_at_deletion and self.fails_at_deletion in name:
             self.fails_at_deletion = ""
             raise ValueError("the store has failed")
         self.names.remove(name)
+
+    def _is_locked(self) -> bool:
+        return self.log.count("lock") > self.log.count("unlock")
 
     @property
     def done(self) -> dict[str, Any]:

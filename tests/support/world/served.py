@@ -56,7 +56,7 @@ def with_savepoints(world: Meeting, fake: SavepointFake) -> None:
         session: Any = SimpleNamespace(
             inc=process.inc, etcd=fake, pending=fake.pending, begin_savepoint=fake.begin_savepoint, abandon=fake.abandon
         )
-        names = ("timeline", "savepoint_with", "savepoint_infos", "write_config", "locked", "client")
+        names = ("timeline", "savepoint_with", "savepoint_comment", "write_config", "locked", "client")
         table: Any = SimpleNamespace(**{name: getattr(fake, name) for name in names}, storage=fake.store)
         spec, idle = TableSpec.of(AssignmentRecord.from_json(world.assignment())), SimpleNamespace(idle=True)
         keeper = Savepoints(context(table, session, gate=lambda: fake.gate, spec=spec), after=idle)  # type: ignore[arg-type]

@@ -200,11 +200,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
         # Whatever it says of its end: it was stopped within what it was doing (F550).
         kind, message = last.stopped_for, last.message
     elif (
-        outcome.retried
-        and attempt.pod is not None
-        and due is not None
-        and due.never_ran
-        and due.over(view.earliest_ms)
+        outcome.retried and attempt.pod is not None and due is not None and due.never_ran and due.over(view.earliest_ms)
     ):
         kind, message = due.class_, due.message
     entry = last.but(

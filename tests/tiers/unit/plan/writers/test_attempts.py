@@ -209,7 +209,13 @@ def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: b
     for told, ended in ((report, None), ({}, pod)):
         etcd = SimpleNamespace(reports={"attempt/a": Stored({"inc": "i", **told}, 1, 1)})
         view: Any = SimpleNamespace(
-            etcd=etcd, gate=Gate(), nodes={}, now_ms=ENDED_MS, latest_ms=ENDED_MS, stopping=False, executors=lambda _: ()
+            etcd=etcd,
+            gate=Gate(),
+            nodes={},
+            now_ms=ENDED_MS,
+            latest_ms=ENDED_MS,
+            stopping=False,
+            executors=lambda _: (),
         )
         attempt: Any = SimpleNamespace(
             id="a", number=1, entry=AttemptEntry(number=1), pod=ended, incs=(), admitted=False

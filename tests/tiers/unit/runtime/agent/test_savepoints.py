@@ -28,7 +28,7 @@ def made(fake: Fake) -> Savepoints:
     table: Any = SimpleNamespace(
         timeline=fake.timeline,
         savepoint_with=fake.savepoint_with,
-        savepoint_infos=fake.savepoint_infos,
+        savepoint_comment=fake.savepoint_comment,
         write_config=fake.write_config,
         locked=fake.locked,
         client=fake.client,
@@ -189,7 +189,7 @@ def test_one_is_deleted_beside_writers_under_the_lock_and_its_file_goes_first() 
     fake.kv["done/savepoint-a"] = taken("a")
     done = drop(fake)
     assert (done["result"], done["instant"], done.get("message", "")) == ("Deleted", T2, "")
-    assert (fake.names, fake.log) == (COMMITS, ["lock", "unlock"])
+    assert (fake.names, fake.log) == (COMMITS, ["lock", f"read {T2}", "unlock"]), "no other savepoint is read"
     assert serve(fake)["result"] == "Deleted", "its name is not taken again"
     assert fake.names == COMMITS
 
@@ -223,6 +223,16 @@ def test_a_slip_deletes_nothing_and_says_why(instant: str, why: str) -> None:
     assert (done["result"], done["message"], fake.names) == ("Completed", why, KEPT)
 
 
+def test_its_time_is_that_of_its_result() -> None:
+    """People choose by it which savepoint to restore to."""
+    fake = Fake([*KEPT], dict(MINE))
+    fake.kv["done/savepoint-a"] = taken("a", atMs=5)
+    assert drop(fake, T1)["message"]
+    assert fake.done["atMs"] == 5
+    assert drop(fake)["result"] == "Deleted"
+    assert fake.done["atMs"] > 5
+
+
 def test_one_that_was_never_taken_is_not_taken_for_it() -> None:
     fake = Fake([*KEPT], {T2: "lake/flights: b"})
     done = drop(fake)
@@ -236,7 +246,7 @@ def test_a_refusal_is_not_looked_at_again_by_this_process() -> None:
     keeper = made(fake)
     for _ in range(3):
         keeper.consider(look({"unsavepoint-a": savepoints.deletion("a", T1).to_json()}))
-    assert fake.log == ["lock"], "once"
+    assert fake.log == [], "no writer waits for it"
     keeper.consider(look({"unsavepoint-a": savepoints.deletion("a", T2).to_json()}))
     assert fake.done["result"] == "Deleted"
 
