@@ -49,7 +49,10 @@ class Wait:
 
 
 def what(view: View, attempt: Attempt, entry: AttemptEntry) -> Wait | None:
-    """What the attempt waits for; None: its own work alone. ``entry``: its status as of this look."""
+    """What the attempt waits for; None: its own work alone.
+
+    ``entry``: its status as of this look.
+    """
     mine = [i for i in attempt.incs if not i.fenced and i.record is None]
     found = _lock(view, mine) or _others(view, attempt) if mine else _operator(view, attempt, entry)
     return _gate(view) or found
