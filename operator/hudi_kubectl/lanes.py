@@ -12,9 +12,10 @@ from datetime import datetime, timedelta
 
 from hudi_kubectl import pictures
 from hudi_kubectl.objects import FAILED, RUNNING, JsonDict, Table, Writer, when
-from hudi_kubectl.pictures import COMMIT, Bar
+from hudi_kubectl.pictures import COMMIT, FOREIGN, SERVICES, WRITER, Bar
 
-LOCK, WRITER, SERVICES, SETTLING, SAVEPOINTS = "lock", "writer", "services", "settling", "savepoints"
+LOCK, SETTLING, SAVEPOINTS = "lock", "settling", "savepoints"
+ORDER = (LOCK, WRITER, FOREIGN, SERVICES, SETTLING, SAVEPOINTS)
 """What a lane is about, in their order."""
 HELD, QUEUED, STARTS, PENDING, REFUSED = "held", "queued", "starts", "pending", "refused"
 ENDED = "ended"
@@ -68,7 +69,9 @@ def lanes(table: Table, writers: Sequence[Writer], at: datetime, events: Iterabl
         more = (*_starts(writer, at), *_refused(writer), *_queued(writer, at), *_pending(mine, at))
         found.append(Lane(WRITER, writer.name, (*row.bars, *more)))
     others = [one for one in pending if not any(_is_of(writer, one) for writer in writers)]
-    commits = [bar for row in drawn[len(writers) :] for bar in row.bars if bar.kind == COMMIT]
+    rest = drawn[len(writers) :]
+    found += [Lane(row.kind, row.name, row.bars) for row in rest if row.kind in (WRITER, FOREIGN)]
+    commits = [bar for row in rest for bar in row.bars if row.kind == SERVICES]
     found.append(Lane(SERVICES, SERVICES, (*commits, *_services(table, at), *_pending(others, at))))
     found += _settling(table, at, events)
     found.append(Lane(SAVEPOINTS, SAVEPOINTS, tuple(_savepoints(table, at))))
@@ -206,8 +209,7 @@ def remembered(before: Sequence[Lane], current: Sequence[Lane], at: datetime) ->
         replace(lane, bars=_merged(old.pop((lane.of, lane.name), ()), lane.bars, elsewhere, at)) for lane in current
     ]
     gone = [Lane(of, name, _merged(kept, (), elsewhere, at)) for (of, name), kept in old.items()]
-    order = (LOCK, WRITER, SERVICES, SETTLING, SAVEPOINTS)
-    return sorted([*found, *(lane for lane in gone if lane.bars)], key=lambda lane: order.index(lane.of))
+    return sorted([*found, *(lane for lane in gone if lane.bars)], key=lambda lane: ORDER.index(lane.of))
 
 
 def _merged(old: Sequence[Bar], new: Sequence[Bar], elsewhere: Collection[datetime], at: datetime) -> tuple[Bar, ...]:

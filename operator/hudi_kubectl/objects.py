@@ -88,6 +88,11 @@ class Table(Thing):
         """The writes that completed last, oldest first."""
         return list((self.status.get("timeline") or {}).get("commits") or [])
 
+    def foreign(self) -> set[str]:
+        """Instants of writers without the operator's lock, as far as the status lists them."""
+        listed = (self.status.get("timeline") or {}).get("foreign") or []
+        return {str(one.get("instant")) for one in listed}
+
 
 class Writer(Thing):
     """A HudiWriter."""

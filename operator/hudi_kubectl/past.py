@@ -49,7 +49,8 @@ def _of_attempts(writers: Sequence[Writer]) -> Iterator[tuple[Any, str, str]]:
 
 def _of_table(table: Table) -> Iterator[tuple[Any, str, str]]:
     for one in table.commits():
-        who = str(one.get("writer") or "services").rpartition("/")[2]
+        other = "a foreign writer" if one.get("instant") in table.foreign() else "services"
+        who = str(one.get("writer") or other).rpartition("/")[2]
         yield (
             one.get("completionTime"),
             who,

@@ -12,6 +12,8 @@ from hudi_kubectl.objects import JsonDict, Table, Writer, when
 
 FAILED = "failed"
 ATTEMPT, COMMIT, SETTLED = "attempt", "commit", "settling"
+WRITER, FOREIGN, SERVICES = "writer", "foreign", "services"
+_AUTHORS = (WRITER, FOREIGN, SERVICES)
 _MARKS = {ATTEMPT: "─", COMMIT: "█", SETTLED: "▒"}
 _COLOURS = {ATTEMPT: "#9aa5b1", COMMIT: "#2f855a", SETTLED: "#c05621", FAILED: "#c53030"}
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400, 604_800)
@@ -33,31 +35,47 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """A writer, or the table itself."""
+    """A writer, or the table itself. ``kind``: what its commits are of."""
 
     name: str
     bars: tuple[Bar, ...]
+    kind: str = ""
 
 
 def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta | None = None) -> list[Row]:
-    """What the statuses still have: the last ten attempts of each writer, the last commits."""
+    """What the statuses still have: the last ten attempts of each writer, the last commits.
+
+    The first rows are those of ``writers``. Others with commits follow: writers that are gone,
+    writers that do not use the operator's lock, and table services.
+    """
     begin = at - since if since is not None else None
-    commits: list[JsonDict] = table.commits()
-    found: list[tuple[str, list[Bar | None], bool]] = []
+    commits: dict[tuple[str, str], list[Bar | None]] = {}
+    for one in table.commits():
+        commits.setdefault(_author(table, one), []).append(_commit(one))
+    found: list[tuple[str, str, list[Bar | None], bool]] = []
     for writer in writers:
         bars: list[Bar | None] = [_attempt(one, at) for one in writer.attempts()]
-        bars += [_commit(one) for one in commits if one.get("writer") == f"{writer.namespace}/{writer.name}"]
-        found.append((writer.name, bars, True))  # also without a bar: a row for each writer, in their order
-    found.append(("services", [_commit(one) for one in commits if not one.get("writer")], False))
-    found.append(("settling", [_settling(one, at) for one in table.status.get("settling") or []], False))
+        bars += commits.pop((WRITER, f"{writer.namespace}/{writer.name}"), [])
+        found.append((WRITER, writer.name, bars, True))  # also without a bar: a row for each writer, in their order
+    for (kind, who), made in sorted(commits.items(), key=lambda each: (_AUTHORS.index(each[0][0]), each[0][1])):
+        found.append((kind, f"{who.rpartition('/')[2]} (gone)" if kind == WRITER else kind, made, False))
+    settling = [_settling(one, at) for one in table.status.get("settling") or []]
+    found.append((SETTLED, "settling", settling, False))
     shown = []
-    for name, bars, always in found:
+    for kind, name, bars, always in found:
         kept = [bar for bar in bars if bar is not None and (begin is None or bar.end >= begin)]
         if begin is not None:
             kept = [replace(bar, begin=max(bar.begin, begin)) for bar in kept]
         if kept or always:
-            shown.append(Row(name, tuple(kept)))
+            shown.append(Row(name, tuple(kept), kind))
     return shown
+
+
+def _author(table: Table, commit: JsonDict) -> tuple[str, str]:
+    """Of what kind the author of a commit is, and its name, `NAMESPACE/NAME`, if it is a writer."""
+    if commit.get("writer"):
+        return WRITER, str(commit["writer"])
+    return (FOREIGN, "") if commit.get("instant") in table.foreign() else (SERVICES, "")
 
 
 def has_failed(attempt: JsonDict) -> bool:

@@ -15,7 +15,7 @@ const NAMES = {
   commit: 'commit', pending: 'not completed', ended: 'completed or rolled back', refused: 'refused', attempt: 'attempt', starts: 'attempt starts', queued: 'waits for admission',
   held: 'lock is held', fenced: 'fenced', drained: 'drained', 'rolled back': 'rolled back', service: 'table service', savepoint: 'savepoint', restore: 'restore',
 };
-const TITLES = { lock: 'Lock', services: 'Services', savepoints: 'Savepoints' };
+const TITLES = { lock: 'Lock', foreign: 'Foreign writers', services: 'Services', savepoints: 'Savepoints' };
 const css = (kind) => kind.replace(' ', '-');
 
 // Levels on which no two bars overlap; by time, so that they stay when one zooms.

@@ -76,6 +76,27 @@ def test_a_writer_may_have_the_name_of_a_row_of_the_table(name: str) -> None:
     assert seen(lane(found, "services", "services")) == [("commit", 20, 15, False)]
 
 
+def test_commits_of_a_writer_that_is_gone_and_of_foreign_ones_have_lanes_of_their_own() -> None:
+    def commit(seconds: float, **more: str) -> JsonDict:
+        return {"instant": instant(seconds), "completionTime": instant(seconds - 1), "action": "commit", **more}
+
+    commits = [commit(40, writer="team/gone"), commit(30, writer="team/load"), commit(20), commit(10)]
+    told = table(timeline={"commits": commits, "foreign": [{"instant": instant(20), "action": "commit"}]})
+    found = lanes.lanes(told, [writer("load")], NOW)
+    assert [(one.of, one.name, seen(one)) for one in found if one.bars] == [
+        ("writer", "load", [("commit", 30, 29, False)]),
+        ("writer", "gone (gone)", [("commit", 40, 39, False)]),
+        ("foreign", "foreign", [("commit", 20, 19, False)]),
+        ("services", "services", [("commit", 10, 9, False)]),
+    ]
+    assert [who for _, who, what in past.told(told, [], []) if "commit" in what] == [
+        "gone",
+        "load",
+        "a foreign writer",
+        "services",
+    ]
+
+
 def test_what_a_writer_does_and_waits_for() -> None:
     load = writer(
         attempts=[

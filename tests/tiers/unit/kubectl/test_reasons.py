@@ -811,7 +811,7 @@ def test_reasons_with_an_open_gate_are_those_of_the_operator() -> None:
 
 
 def test_the_plan_of_a_repair_says_that_it_may_help() -> None:
-    """The operator leaves the gate open when a spec becomes bad, so a good one starts the writers."""
+    """The operator leaves the gate open when a spec becomes bad: a good one starts the writers."""
     world = ready_world()
     world.change(hudiOptions=BAD)
     world.run(reports("OptionNotAllowed"))
