@@ -1,5 +1,5 @@
 """What readers see while a writer commits (RFC-22 R55): all of a commit or nothing of it, in every
-file group, with Hudi's reader and with hudi-rs.
+file group, with Hudi's reader, hudi-rs, pandas and DuckDB.
 """
 
 from __future__ import annotations
@@ -38,14 +38,29 @@ def by_spark(table: Table) -> list[str]:
     return [row.v for row in frame.select("v").collect()]
 
 
-def by_hudi_rs(table: Table) -> list[str]:
+def by_arrow(table: Table) -> Any:
+    """An Arrow table, by hudi-rs."""
     builder = importlib.import_module("hudi").HudiTableBuilder.from_base_uri(table.path.replace("s3a://", "s3://"))
     snapshot = builder.with_options(table.world.s3_reader_options()).build().read_stream()
-    record_batch = importlib.import_module("pyarrow").record_batch
-    return [value for batch in snapshot for value in record_batch(batch).to_pydict()["v"]]
+    arrow = importlib.import_module("pyarrow")
+    return arrow.Table.from_batches(arrow.record_batch(batch) for batch in snapshot)
 
 
-READERS = {"Spark": by_spark, "hudi-rs": by_hudi_rs}
+def by_hudi_rs(table: Table) -> list[str]:
+    values: list[str] = by_arrow(table).to_pydict()["v"]
+    return values
+
+
+def by_pandas(table: Table) -> list[str]:
+    return list(by_arrow(table).to_pandas()["v"])
+
+
+def by_duckdb(table: Table) -> list[str]:
+    found = importlib.import_module("duckdb").from_arrow(by_arrow(table)).project("v").fetchall()
+    return [value for (value,) in found]
+
+
+READERS = {"Spark": by_spark, "hudi-rs": by_hudi_rs, "pandas": by_pandas, "DuckDB": by_duckdb}
 
 
 def state(number: int) -> str:
