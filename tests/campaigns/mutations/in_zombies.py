@@ -122,6 +122,13 @@ ZOMBIES = (
         t("AcquireTest.whoseReleaseFindsEtcdSetBackEndsAsItsHeartbeatWould"),
     ),
     mutation(
+        "an-error-ends-a-heartbeat",
+        "availability",
+        "a heartbeat whose thread had no memory once never beats again, and nothing says so",
+        j("Heartbeats", "        } catch (Error e) {", "        } catch (StackOverflowError e) {"),
+        t("HeartbeatsTest.aBeatThatFailsWithAnErrorIsMissed"),
+    ),
+    mutation(
         "who-cannot-give-back-goes-on",
         "F561 availability",
         "a lock that is given back unused, and was not, stays with a process that does not know of it",

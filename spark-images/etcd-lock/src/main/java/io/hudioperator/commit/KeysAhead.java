@@ -117,6 +117,7 @@ public final class KeysAhead implements AutoCloseable {
             }
         } catch (IOException | RuntimeException e) {
             metaClient = null;
+            own = null; // its file system may have been closed by the program
             System.err.println("keys are compared under the lock only: " + e);
         }
     }

@@ -58,10 +58,18 @@ final class Connection {
     private int users;
 
     private Connection(EtcdSettings settings) {
-        for (String endpoint : settings.endpoints) {
-            ManagedChannel channel = channel(endpoint, settings);
-            channels.add(channel);
-            keepAlives.add(new KeepAlives(channel));
+        boolean made = false;
+        try {
+            for (String endpoint : settings.endpoints) {
+                ManagedChannel channel = channel(endpoint, settings);
+                channels.add(channel);
+                keepAlives.add(new KeepAlives(channel));
+            }
+            made = true;
+        } finally {
+            if (!made) {
+                channels.forEach(ManagedChannel::shutdownNow);
+            }
         }
     }
 

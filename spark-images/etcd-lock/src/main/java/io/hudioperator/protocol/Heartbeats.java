@@ -79,9 +79,17 @@ final class Heartbeats {
 
     private void isDue(Heart heart) {
         try {
-            beats.execute(() -> next(heart, heart.beat()));
+            beats.execute(() -> next(heart, pauseAfter(heart)));
         } catch (OutOfMemoryError e) { // no thread can be made, for this beat
             next(heart, heart.missed(e));
+        }
+    }
+
+    private static long pauseAfter(Heart heart) {
+        try {
+            return heart.beat();
+        } catch (Error e) { // NOPMD - nobody would beat again, and nothing would say so
+            return heart.missed(e);
         }
     }
 }

@@ -108,6 +108,28 @@ class HeartbeatsTest {
         assertEquals(0, heart.beats.get());
     }
 
+    /** One in the thread of a beat ended it for good, and nothing was said. */
+    @Test
+    void aBeatThatFailsWithAnErrorIsMissed() {
+        Beats heart = new Beats(0);
+        Heartbeats.OF_PROCESS.begin(new Heartbeats.Heart() {
+            @Override
+            public long beat() {
+                if (heart.beats.incrementAndGet() == 1) {
+                    throw new OutOfMemoryError("direct memory");
+                }
+                return Heartbeats.NONE;
+            }
+
+            @Override
+            public long missed(Throwable why) {
+                return heart.missed(why);
+            }
+        });
+        TestTable.await(Duration.ofSeconds(5), "it beats again", () -> heart.beats.get() == 2);
+        assertEquals(1, heart.missed.get());
+    }
+
     @Test
     void heartbeatsAreSpreadAndNeverLate() {
         for (int i = 0; i < 1000; i++) {
