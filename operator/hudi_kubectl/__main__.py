@@ -159,7 +159,7 @@ def _of_delete_savepoint(one: argparse.ArgumentParser) -> None:
 def _of_hold(one: argparse.ArgumentParser) -> None:
     one.add_argument("--name", dest="called", default="", metavar="NAME", help="default: the time")
     text = "for example 4h or 90m, at most 168h (default: 24h)"
-    one.add_argument("--for", dest="seconds", type=duration, default=0, metavar="DURATION", help=text)
+    one.add_argument("--for", dest="seconds", type=duration, default=None, metavar="DURATION", help=text)
     text = "requested time of the commit (default: the last one)"
     one.add_argument("--instant", default="", metavar="INSTANT", help=text)
     one.add_argument("--reader", default="", metavar="TEXT", help="who reads, for people")

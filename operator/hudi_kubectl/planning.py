@@ -22,7 +22,7 @@ def plan(kubectl: Kubectl, screen: Screen, files: Sequence[str]) -> int:
     written = [one for file in files for one in _objects(kubectl, file)]
     if not written:
         raise Failed(f"-f {', '.join(files)}: there is no object in it")
-    namespaces = {one["metadata"].get("name") for one in written if one.get("kind") == "Namespace"}
+    namespaces = {(one.get("metadata") or {}).get("name") for one in written if one.get("kind") == "Namespace"}
     accepted: dict[int, Thing] = {}
     found: dict[int, Outlook] = {}
     for number, one in enumerate(written):

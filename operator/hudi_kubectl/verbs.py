@@ -284,17 +284,17 @@ def _restore_of(to: str, word: str) -> Callable[[Thing], Seen]:
 
 # ---------------------------------------------------------------- holds
 def hold(
-    kubectl: Kubectl, screen: Screen, name: str, called: str, *, seconds: float, instant: str, reader: str, how: How
+    kubectl: Kubectl, screen: Screen, name: str, called: str, *, seconds: float | None, instant: str, reader: str, how: How
 ) -> int:
     """A new name in spec.holds.
 
-    ``called``: empty: a name made of the time; ``seconds``: 0: the default.
+    ``called``: empty: a name made of the time; ``seconds``: None: the default.
     """
     table = finding.table_named(kubectl, name)
     called = called or f"{now():%Y-%m-%d-%H%M%S}"
-    if seconds and not 60 <= seconds <= LONGEST_HOLD:
+    if seconds is not None and not 60 <= seconds <= LONGEST_HOLD:
         raise Failed(f"--for {seconds:.0f}s: a hold lasts for 60 to {LONGEST_HOLD} seconds (7 days)")
-    asked = {"name": called, "instant": instant, "durationSeconds": int(seconds), "reader": reader}
+    asked = {"name": called, "instant": instant, "durationSeconds": int(seconds or 0), "reader": reader}
 
     def fields(thing: Thing) -> Fields:
         known = list(thing.spec.get("holds") or [])

@@ -422,7 +422,7 @@ def test_a_hold_is_one_more_name_and_has_only_what_was_given() -> None:
     assert [one["name"] for one in spec_of(played)["holds"]] == ["old", "more"]
 
 
-def held(played: Played, name: str, how: How = NOW, seconds: float = 0) -> int:
+def held(played: Played, name: str, how: How = NOW, seconds: float | None = None) -> int:
     return verbs.hold(played, Screen(), "flights", name, seconds=seconds, instant="", reader="", how=how)
 
 
@@ -432,6 +432,7 @@ def test_a_hold_that_cannot_be_is_refused_by_field_and_value() -> None:
     assert refused(lambda: held(played, "a")) == (
         "spec.holds of HudiTable flights: 'a' is there already (Expired): take another name"
     )
+    assert refused(lambda: held(played, "b", seconds=0)).startswith("--for 0s: a hold lasts for 60 to")
     assert refused(lambda: held(played, "b", seconds=30)) == (
         "--for 30s: a hold lasts for 60 to 604800 seconds (7 days)"
     )
