@@ -8,48 +8,20 @@ reports. So a process may join at any time, and each runs as much as it can. Nob
 a process has begun: when it dies, its exit code says so, and the run has failed.
 
 Files that take longest come first, so that all processes end at about the same time; with
---shortest-first those that take least: a process that has begun long before the others then shows
-as many tests as it can, should the time not be enough for all. FILE holds the seconds of earlier
-runs (docs/results/raw/last-run/hudi.json); they decide the order, and nothing else. FOLDER has to
-be empty at the beginning of a run.
+--oldest-first those that were seen longest ago (:mod:`tests.support.order`): a process that has
+begun long before the others then shows those, should the time not be enough for all. FILE holds the
+results of earlier runs (docs/results/raw/last-run/hudi.json); they decide the order, and nothing
+else. FOLDER has to be empty at the beginning of a run.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.support import order
 from tests.support.time_limit import is_over
-
-UNKNOWN_SECONDS = 60.0
-"""Assumed for a test that was not measured: about as long as a test of one writer takes."""
-Seconds = Mapping[str, Mapping[str, float]]
-"""File → test with its parameters → seconds."""
-
-
-def measured(path: Path) -> dict[str, dict[str, float]]:
-    """Seconds of the tests of a tier, from its stored results; empty: there are none."""
-    if not path.exists():
-        return {}
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        file: {test: float(said["seconds"]) for test, said in group.items() if "seconds" in said}
-        for file, group in stored.items()
-    }
-
-
-def longest_first(tests: Sequence[tuple[str, str]], seconds: Seconds) -> list[str]:
-    """The files of tests (file, name), by the sum of the seconds of these tests.
-
-    Files that take equally long stay in the order that they have.
-    """
-    sums: dict[str, float] = {}
-    for file, name in tests:
-        sums[file] = sums.get(file, 0.0) + seconds.get(file, {}).get(name, UNKNOWN_SECONDS)
-    return sorted(sums, key=lambda file: -sums[file])
 
 
 def take(folder: Path, file: str) -> bool:
@@ -62,18 +34,13 @@ def take(folder: Path, file: str) -> bool:
     return True
 
 
-def file_of(item: pytest.Item) -> str:
-    """The file of a test, from the root of the repository."""
-    return item.nodeid.partition("::")[0]
-
-
 class Sharing:
     """The hooks of one process."""
 
-    def __init__(self, folder: Path, seconds: Seconds, *, shortest_first: bool = False) -> None:
+    def __init__(self, folder: Path, results: order.Results, *, oldest_first: bool = False) -> None:
         self._folder = folder
-        self._seconds = seconds
-        self._shortest_first = shortest_first
+        self._results = results
+        self._sorted = order.oldest_first if oldest_first else order.longest_first
         self._ours: dict[str, bool] = {}
 
     @pytest.hookimpl(trylast=True)
@@ -82,15 +49,12 @@ class Sharing:
             # pytest ends the fixtures of a folder after its last test, which another process may
             # have.
             raise pytest.UsageError("--share: all files of tests have to be in one folder")
-        order = longest_first([(file_of(item), item.name) for item in items], self._seconds)
-        if self._shortest_first:
-            order.reverse()
-        items.sort(key=lambda item: order.index(file_of(item)))
+        order.sort(items, self._sorted([(order.file_of(item), item.name) for item in items], self._results))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """True: nothing is left to do for this test."""
-        file = file_of(item)
+        file = order.file_of(item)
         if file not in self._ours:
             if is_over():
                 return None  # left to whoever else has time; here the time limit passes over it
@@ -104,14 +68,12 @@ class Sharing:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", type=Path, metavar="FOLDER", help="share the files with other processes")
-    parser.addoption("--shortest-first", action="store_true", help="files that take least come first")
-    parser.addoption("--measured", type=Path, metavar="FILE", help="seconds that tests have taken")
+    parser.addoption("--measured", type=Path, metavar="FILE", help="last results of the tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    folder, stored = config.getoption("--share"), config.getoption("--measured")
+    folder = config.getoption("--share")
     if folder:
-        sharing = Sharing(
-            folder, measured(stored) if stored else {}, shortest_first=config.getoption("--shortest-first")
-        )
-        config.pluginmanager.register(sharing, "sharing-of-files")
+        oldest = config.getoption("--oldest-first", None)
+        results = order.stored(oldest or config.getoption("--measured"))
+        config.pluginmanager.register(Sharing(folder, results, oldest_first=bool(oldest)), "sharing-of-files")

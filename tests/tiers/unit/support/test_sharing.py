@@ -15,31 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, evidence, sharing
-
-
-def test_the_longest_file_comes_first() -> None:
-    seconds = {"a": {"t[1]": 10.0, "t[2]": 20.0, "extra": 900.0}, "b": {"t": 40.0}, "c": {"t": 40.0}}
-    tests = [("a", "t[1]"), ("c", "t"), ("a", "t[2]"), ("b", "t")]
-    assert sharing.longest_first(tests, seconds) == ["c", "b", "a"], "of tests that are not run nothing counts"
-    assert sharing.longest_first([*tests, ("new", "t")], seconds)[0] == "new", "it may be long"
-    assert sharing.longest_first([("b", "x"), ("a", "x")], {}) == ["b", "a"]
-    assert sharing.longest_first([], seconds) == []
+from tests.support import ROOT, sharing
 
 
 def test_a_file_is_taken_once(tmp_path: Path) -> None:
     folder = tmp_path / "taken"
     taken = [sharing.take(folder, file) for file in ("tests/a.py", "tests/b.py", "tests/a.py", "other/a.py")]
     assert taken == [True, True, False, True]
-
-
-def test_seconds_are_those_of_the_stored_results(tmp_path: Path) -> None:
-    assert sharing.measured(tmp_path / "none.json") == {}
-    stored = {"tests/a.py": {"t": {"outcome": "passed", "seconds": 1.5}, "older": {"outcome": "passed"}}}
-    (tmp_path / "hudi.json").write_text(json.dumps(stored))
-    assert sharing.measured(tmp_path / "hudi.json") == {"tests/a.py": {"t": 1.5}}
-    known = sharing.measured(evidence.RAW / "last-run" / "hudi.json")
-    assert sum(seconds for group in known.values() for seconds in group.values()) > 600, "the default run was measured"
 
 
 CONFTEST = """
@@ -210,12 +192,12 @@ def test_when_the_time_is_over_nothing_is_begun(place: Place, monkeypatch: pytes
     assert (code, place.reported("late.xml")) == (0, ["two"]), said
 
 
-def test_the_shortest_come_first_where_that_is_said(place: Place) -> None:
+def test_those_that_were_seen_longest_ago_come_first_where_that_is_said(place: Place) -> None:
     for name in ("one", "two", "three"):
         place.file(name)
     place.measured(one=30, two=20, three=10)
-    code, said = place.end(place.start("early.xml", "--shortest-first"))
-    assert (code, place.reported("early.xml")) == (0, ["three", "two", "one"]), said
+    code, said = place.end(place.start("early.xml", "-p", "tests.support.order", "--oldest-first=none.json"))
+    assert (code, place.reported("early.xml")) == (0, ["one", "three", "two"]), said
 
 
 def test_files_of_several_folders_are_refused(place: Place) -> None:

@@ -1,0 +1,94 @@
+"""In which order the files of a tier run.
+
+    python -m pytest -p tests.support.order --oldest-first FILE tests/tiers/component/crds
+
+FILE holds the last results (docs/results/raw/last-run/crds.json). The files whose tests were seen
+longest ago come first, then those that take least: what a run that is cut off has not shown, the
+next one shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+UNKNOWN_SECONDS = 60.0
+"""Assumed for a test that was not measured: about as long as a test of one writer takes."""
+Results = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""File → test with its parameters → its last result: ``at`` (UTC), ``seconds``."""
+Tests = Sequence[tuple[str, str]]
+"""File and name."""
+
+
+def stored(path: Path | None) -> Results:
+    """The last results of a tier; empty: there are none."""
+    if path is None or not path.exists():
+        return {}
+    found: Results = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _seconds(tests: Tests, results: Results) -> dict[str, float]:
+    """Of each file, in the order of the tests."""
+    sums: dict[str, float] = {}
+    for file, name in tests:
+        said = results.get(file, {}).get(name, {}).get("seconds", UNKNOWN_SECONDS)
+        sums[file] = sums.get(file, 0.0) + float(said)
+    return sums
+
+
+def longest_first(tests: Tests, results: Results) -> list[str]:
+    """The files of tests, by the sum of the seconds of these tests.
+
+    Files that take equally long stay in the order that they have.
+    """
+    sums = _seconds(tests, results)
+    return sorted(sums, key=lambda file: -sums[file])
+
+
+def oldest_first(tests: Tests, results: Results) -> list[str]:
+    """The files of tests, by the day of the oldest result of these tests, then the shortest first.
+
+    A test without a result is the oldest.
+    """
+    sums, days = _seconds(tests, results), dict[str, str]()
+    for file, name in tests:
+        day = str(results.get(file, {}).get(name, {}).get("at", ""))[: len("2026-01-01")]
+        days[file] = min(day, days.get(file, day))
+    return sorted(sums, key=lambda file: (days[file], sums[file]))
+
+
+def file_of(item: pytest.Item) -> str:
+    """The file of a test, from the root of the repository."""
+    return item.nodeid.partition("::")[0]
+
+
+def sort(items: list[pytest.Item], order: Sequence[str]) -> None:
+    """Bring the files into this order; the tests of each stay as they are."""
+    place = {file: number for number, file in enumerate(order)}
+    items.sort(key=lambda item: place[file_of(item)])
+
+
+class Order:
+    """The hook of one process."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        sort(items, oldest_first([(file_of(item), item.name) for item in items], self._results))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--oldest-first", type=Path, metavar="FILE", help="files that were seen longest ago come first")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # With tests.support.sharing, that one decides the order.
+    if (file := config.getoption("--oldest-first")) and not config.getoption("--share", None):
+        config.pluginmanager.register(Order(stored(file)), "order-of-files")
