@@ -1317,6 +1317,6 @@ TENANTS = (
             "control/memory",
             "        and _texts(one.defaults) == _texts(other.defaults)\n",
         ),
-        f"{NAMESPACE_DEFAULTS}::test_a_correction_ends_the_wait",
+        f"{NAMESPACE_DEFAULTS}::test_a_look_at_one_table_tells_the_others_of_its_namespace",
     ),
 )
