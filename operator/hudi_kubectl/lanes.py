@@ -70,7 +70,8 @@ def lanes(table: Table, writers: Sequence[Writer], at: datetime, events: Iterabl
         found.append(Lane(WRITER, writer.name, (*row.bars, *more)))
     others = [one for one in pending if not any(_is_of(writer, one) for writer in writers)]
     rest = drawn[len(writers) :]
-    found += [Lane(row.kind, row.name, row.bars) for row in rest if row.kind in (WRITER, FOREIGN)]
+    # One that is gone has the lane that it had: what is remembered of it stands there.
+    found += [Lane(row.kind, row.of or row.name, row.bars) for row in rest if row.kind in (WRITER, FOREIGN)]
     commits = [bar for row in rest for bar in row.bars if row.kind == SERVICES]
     found.append(Lane(SERVICES, SERVICES, (*commits, *_services(table, at), *_pending(others, at))))
     found += _settling(table, at, events)

@@ -35,11 +35,15 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """A writer, or the table itself. ``kind``: what its commits are of."""
+    """A writer, or the table itself.
+
+    ``kind``: what its commits are of; ``of``: the name of a writer that is gone.
+    """
 
     name: str
     bars: tuple[Bar, ...]
     kind: str = ""
+    of: str = ""
 
 
 def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta | None = None) -> list[Row]:
@@ -52,22 +56,23 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
     commits: dict[tuple[str, str], list[Bar | None]] = {}
     for one in table.commits():
         commits.setdefault(_author(table, one), []).append(_commit(one))
-    found: list[tuple[str, str, list[Bar | None], bool]] = []
+    found: list[tuple[str, str, str, list[Bar | None], bool]] = []
     for writer in writers:
         bars: list[Bar | None] = [_attempt(one, at) for one in writer.attempts()]
         bars += commits.pop((WRITER, f"{writer.namespace}/{writer.name}"), [])
-        found.append((WRITER, writer.name, bars, True))  # also without a bar: a row for each writer, in their order
+        found.append((WRITER, writer.name, "", bars, True))  # also without a bar: a row for each writer, in their order
     for (kind, who), made in sorted(commits.items(), key=lambda each: (_AUTHORS.index(each[0][0]), each[0][1])):
-        found.append((kind, f"{who.rpartition('/')[2]} (gone)" if kind == WRITER else kind, made, False))
+        name = who.rpartition("/")[2]
+        found.append((kind, f"{name} (gone)" if name else kind, name, made, False))
     settling = [_settling(one, at) for one in table.status.get("settling") or []]
-    found.append((SETTLED, "settling", settling, False))
+    found.append((SETTLED, "settling", "", settling, False))
     shown = []
-    for kind, name, bars, always in found:
+    for kind, name, of, bars, always in found:
         kept = [bar for bar in bars if bar is not None and (begin is None or bar.end >= begin)]
         if begin is not None:
             kept = [replace(bar, begin=max(bar.begin, begin)) for bar in kept]
         if kept or always:
-            shown.append(Row(name, tuple(kept), kind))
+            shown.append(Row(name, tuple(kept), kind, of))
     return shown
 
 

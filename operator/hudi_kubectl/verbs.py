@@ -284,7 +284,15 @@ def _restore_of(to: str, word: str) -> Callable[[Thing], Seen]:
 
 # ---------------------------------------------------------------- holds
 def hold(
-    kubectl: Kubectl, screen: Screen, name: str, called: str, *, seconds: float | None, instant: str, reader: str, how: How
+    kubectl: Kubectl,
+    screen: Screen,
+    name: str,
+    called: str,
+    *,
+    seconds: float | None,
+    instant: str,
+    reader: str,
+    how: How,
 ) -> int:
     """A new name in spec.holds.
 

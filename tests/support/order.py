@@ -36,9 +36,14 @@ def _seconds(tests: Tests, results: Results) -> dict[str, float]:
     """Of each file, in the order of the tests."""
     sums: dict[str, float] = {}
     for file, name in tests:
-        said = results.get(file, {}).get(name, {}).get("seconds", UNKNOWN_SECONDS)
-        sums[file] = sums.get(file, 0.0) + float(said)
+        sums[file] = sums.get(file, 0.0) + float(_last(results, file, name).get("seconds", UNKNOWN_SECONDS))
     return sums
+
+
+def _last(results: Results, file: str, name: str) -> Mapping[str, Any]:
+    """The last result of a test; of some tiers that of its whole file is kept, as ``*``."""
+    group = results.get(file, {})
+    return group.get(name) or group.get("*") or {}
 
 
 def longest_first(tests: Tests, results: Results) -> list[str]:
@@ -57,7 +62,7 @@ def oldest_first(tests: Tests, results: Results) -> list[str]:
     """
     sums, days = _seconds(tests, results), dict[str, str]()
     for file, name in tests:
-        day = str(results.get(file, {}).get(name, {}).get("at", ""))[: len("2026-01-01")]
+        day = str(_last(results, file, name).get("at", ""))[: len("2026-01-01")]
         days[file] = min(day, days.get(file, day))
     return sorted(sums, key=lambda file: (days[file], sums[file]))
 

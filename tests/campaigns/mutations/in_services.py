@@ -542,17 +542,6 @@ TENDING = (
         f"{_DEADLINES}::test_a_clock_that_was_behind_stops_nobody_when_it_is_right",
     ),
     mutation(
-        "an-operator-that-was-gone-counts",
-        "F594",
-        "an attempt whose pod the operator could not make is over its deadline when the operator is back",
-        Edit(
-            "operator/hudi_operator/plan/writers/held_up.py",
-            "    if attempt.pod is not None or entry.pod_uid or attempt.id in view.observed.refusals:\n",
-            "    if entry.number:\n",
-        ),
-        "tests/tiers/unit/plan/writers/test_start_deadline.py::test_an_operator_that_was_gone_counts_towards_none",
-    ),
-    mutation(
         "an-ended-attempt-is-seen-running",
         "F547",
         "status says of an attempt that it was first seen running hours after its end",

@@ -47,7 +47,7 @@ def stopping(view: View, writer: WriterSpec) -> bool:
 
 
 def new_entry(
-    writer: WriterSpec, number: int, now_ms: int, *, run: int, entries: Iterable[AttemptEntry]
+    view: View, writer: WriterSpec, number: int, *, run: int, entries: Iterable[AttemptEntry]
 ) -> AttemptEntry:
     """Status entry of an attempt that is about to start, for run ``run``, after ``entries``."""
     made = AttemptEntry(
@@ -56,7 +56,8 @@ def new_entry(
         generation=writer.ref.generation,
         executors=writer.executors.instances,
         pod=writer.driver_pod(number),
-        start_time=conditions.rfc3339(now_ms),
+        start_time=conditions.rfc3339(view.now_ms),
+        counted_from=_counted_from(view),
     )
     of_drivers, of_executors = out_of_memory.before(made, entries)
     return made.but(drivers_lacked=of_drivers, executors_lacked=of_executors)
@@ -139,9 +140,9 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
     pod = attempt.pod
     ungated = entry.gated and pod is not None and not pod.gates
     jvm = containers.host(pod) if pod is not None else None
-    running, now = jvm is not None and jvm.started, conditions.rfc3339(view.latest_ms)
+    running, now = jvm is not None and jvm.started, conditions.rfc3339(view.now_ms)
     lacked, since = out_of_memory.noted(view, entry, pod, report)
-    return entry.but(
+    told = entry.but(
         pod_uid=entry.pod_uid or (pod.uid if pod is not None else ""),
         gated=entry.gated or (pod is not None and bool(pod.gates)),
         ungated_time=entry.ungated_time or (now if ungated else ""),
@@ -153,6 +154,18 @@ def _refreshed(view: View, attempt: Attempt, writer: WriterSpec | None) -> Attem
         advanced=entry.advanced or _advanced(report, writer),
         instants=_instants(*entry.instants, *(t for i in attempt.incs for t in i.instants), report.last_instant),
     )
+    got_on = _times(told) != _times(entry)
+    return told.but(counted_from=_counted_from(view) or entry.counted_from) if got_on else told
+
+
+def _times(entry: AttemptEntry) -> tuple[str, ...]:
+    """From which its deadlines count."""
+    return entry.ungated_time, entry.running_time, entry.ready_time
+
+
+def _counted_from(view: View) -> str:
+    """From when a deadline counts that begins now, where the operator's clock is behind."""
+    return conditions.rfc3339(view.latest_ms) if view.latest_ms > view.now_ms else ""
 
 
 def _instants(*instants: str) -> tuple[str, ...]:

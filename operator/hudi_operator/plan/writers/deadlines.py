@@ -1,11 +1,11 @@
 """Deadlines of an attempt: until its driver runs, until it is registered, until it commits.
 
 One of them applies at a time, by what the attempt has reached. All are counted from times in the
-attempt's status, so that they outlive an operator. They are written by the later one of its clock
-and the API server's, and compared with the earlier one: a clock that steps forward stops nobody
-(F547, F593). After half of the time the writer's
-condition ``Late`` says what is awaited; after all of it the attempt is stopped like a suspended
-writer, and the class of its end is that of the deadline.
+attempt's status, so that they outlive an operator, and compared with the earlier one of its clock
+and the API server's. Where its own is behind, status also has the time of the other one to count
+from (``countedFrom``). So a clock that steps forward stops nobody (F547, F593). After half of the
+time the writer's condition ``Late`` says what is awaited; after all of it the attempt is stopped
+like a suspended writer, and the class of its end is that of the deadline.
 
 Time in which an attempt waits for others does not count (:mod:`held_up`), nor does time in which
 etcd cannot be read, and nobody is stopped meanwhile. Status says since when it waits; when that is
@@ -110,7 +110,7 @@ def current(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
     """
     if all(each is None for each in _seconds(writer)):
         return None
-    wait = held_up.what(view, attempt, entry)
+    wait = held_up.what(view, attempt)
     if attempt.incs or entry.incarnation:
         return _commit(view, writer, attempt, entry, wait)
     jvm = containers.host(attempt.pod) if attempt.pod is not None else None

@@ -1,7 +1,7 @@
-"""What an attempt waits for that is not its own work.
+"""What a running attempt waits for that is not its own work.
 
 Such time counts towards none of its deadlines (:mod:`deadlines`): the table's gate, the table's
-lock, the turn of another writer, input that is not there yet, and the pod that the operator makes.
+lock, the turn of another writer, and input that is not there yet.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from hudi_contract.records import read
 from hudi_contract.reports import AttemptReport
 from hudi_contract.table_keys import Ticket
 from hudi_contract.words import GateState, Stage
-from hudi_operator.model import conditions
-from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.core.view import Attempt, Incarnation, View, ticket_owner
 from hudi_operator.plan.gate import gate
 
@@ -48,21 +46,10 @@ class Wait:
         return lasts and not self.counts
 
 
-def what(view: View, attempt: Attempt, entry: AttemptEntry) -> Wait | None:
-    """What the attempt waits for; None: its own work alone.
-
-    ``entry``: its status as of this look.
-    """
+def what(view: View, attempt: Attempt) -> Wait | None:
+    """What the attempt waits for; None: its own work alone."""
     mine = [i for i in attempt.incs if not i.fenced and i.record is None]
-    found = _lock(view, mine) or _others(view, attempt) if mine else _operator(view, attempt, entry)
-    return _gate(view) or found
-
-
-def _operator(view: View, attempt: Attempt, entry: AttemptEntry) -> Wait | None:
-    """An operator that was gone has made no pod. The look that sees it makes one, or is refused."""
-    if attempt.pod is not None or entry.pod_uid or attempt.id in view.observed.refusals:
-        return None
-    return Wait("the operator, which makes its pod", conditions.from_rfc3339(entry.start_time) or 0)
+    return _gate(view) or (_lock(view, mine) or _others(view, attempt) if mine else None)
 
 
 def _gate(view: View) -> Wait | None:

@@ -62,7 +62,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
         if decision.kind is Kind.START:
             run = run_of(entries[-1]) if entries else 0
             run += decision.new_run
-            entries.append(attempts.new_entry(spec, decision.number, view.latest_ms, run=run, entries=entries))
+            entries.append(attempts.new_entry(view, spec, decision.number, run=run, entries=entries))
             status["executedNonce"] = spec.restart_nonce
         status["mode"] = spec.mode
         status.update(schedules.status_of(spec, old, started_ms=decision.tick_ms, now_ms=view.now_ms))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_contract.settle import Phase
-from hudi_kubectl import lanes, past
+from hudi_kubectl import lanes, past, pictures
 from hudi_kubectl.lanes import Lane
 from hudi_kubectl.objects import Table, Writer
 from hudi_kubectl.pictures import COMMIT, Bar
@@ -85,9 +85,19 @@ def test_commits_of_a_writer_that_is_gone_and_of_foreign_ones_have_lanes_of_thei
     found = lanes.lanes(told, [writer("load")], NOW)
     assert [(one.of, one.name, seen(one)) for one in found if one.bars] == [
         ("writer", "load", [("commit", 30, 29, False)]),
-        ("writer", "gone (gone)", [("commit", 40, 39, False)]),
+        ("writer", "gone", [("commit", 40, 39, False)]),
         ("foreign", "foreign", [("commit", 20, 19, False)]),
         ("services", "services", [("commit", 10, 9, False)]),
+    ]
+    before = lanes.lanes(told, [writer("load"), writer("gone")], NOW)
+    assert [(one.of, one.name, seen(one)) for one in lanes.remembered(before, found, NOW) if one.bars] == [
+        (one.of, one.name, seen(one)) for one in found if one.bars
+    ], "each commit once, while one looks"
+    assert [row.name for row in pictures.rows(told, [writer("load")], NOW)] == [
+        "load",
+        "gone (gone)",
+        "foreign",
+        "services",
     ]
     assert [who for _, who, what in past.told(told, [], []) if "commit" in what] == [
         "gone",

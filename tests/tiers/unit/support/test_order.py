@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support import order
+from tests.support import evidence, order
 
 DAY = "2026-11-2{}T10:00Z"
 
@@ -29,6 +29,18 @@ def test_the_file_that_was_seen_longest_ago_comes_first() -> None:
     }
     tests = [("new", "t"), ("long", "t"), ("short", "t"), ("old", "t"), ("old", "u"), ("never", "t")]
     assert order.oldest_first(tests, results) == ["never", "old", "short", "long", "new"]
+
+
+def test_the_stored_results_of_each_tier_decide() -> None:
+    """They are kept by test or, as ``*``, by file."""
+    for tier in ("component", "hudi"):
+        stored = order.stored(evidence.RAW / "last-run" / f"{tier}.json")
+        tests = [(file, name) for file, group in stored.items() for name in group]
+        some = sorted(tests)[:: max(1, len(tests) // 50)]
+        assert order.oldest_first(some, stored) != order.oldest_first(some, {}), tier
+        oldest, *_, newest = order.oldest_first(some, stored)
+        at = {file: min(str(said["at"])[:10] for said in stored[file].values()) for file in (oldest, newest)}
+        assert at[oldest] < at[newest], tier
 
 
 def test_results_are_those_that_are_stored(tmp_path: Path) -> None:

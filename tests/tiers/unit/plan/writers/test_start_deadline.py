@@ -8,7 +8,6 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.model.facts import Observed, Refusal
 from hudi_operator.plan.core import actions as act
-from tests.support.world.simulated_store import OperatorCrashError
 from tests.support.world.simulated_world import NAMESPACE, World, finished, ready_world
 
 DEADLINE = 30
@@ -77,34 +76,6 @@ def test_a_pod_that_is_refused_is_given_up() -> None:
     assert world.condition(world.writers["load"], "Stalled")["reason"] == "Failed"
     assert not any(name.startswith("load") for name in world.created)
     assert not [key for key in world.names("admit") if "load" in key], "nobody may register"
-
-
-class Ending(World):
-    """Its operator ends before it makes the first driver."""
-
-    ended = False
-
-    def perform(self, action: act.Action) -> None:
-        if isinstance(action, act.CreatePod) and "load" in action.manifest["metadata"]["name"] and not self.ended:
-            self.ended = True
-            raise OperatorCrashError
-        super().perform(action)
-
-
-def test_an_operator_that_was_gone_counts_towards_none() -> None:
-    """F594: nobody had tried to start the attempt."""
-    world = Ending()
-    world.make_table()
-    world.run(lambda w: w.is_true(w.table, "Ready"))
-    world.make_writer("load", startDeadlineSeconds=DEADLINE, retryPolicy={"limit": 0})
-    world.run(lambda w: w.ended)
-    assert attempts(world), "it is in status"
-    world.now += 3 * DEADLINE
-    for process in world.processes:
-        process.last_keepalive = world.now
-    world.run(finished("load"))
-    (entry,) = attempts(world)
-    assert entry["class"] == "Succeeded"
 
 
 def test_without_a_deadline_it_waits() -> None:

@@ -139,6 +139,7 @@ public final class KeysAhead implements AutoCloseable {
         } catch (InsertConflicts.OutOfTime e) {
             return true;
         } catch (IOException | RuntimeException e) {
+            own = null;
             System.err.println("keys are compared by the conflict strategy: " + e);
             return false;
         }

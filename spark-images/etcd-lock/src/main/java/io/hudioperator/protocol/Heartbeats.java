@@ -29,6 +29,8 @@ final class Heartbeats {
 
     static final long NONE = -1;
 
+    private static final long RETRY_MILLIS = 100;
+
     private static final int IDLE_SECONDS = 10;
 
     static final Heartbeats OF_PROCESS = new Heartbeats(new ThreadPoolExecutor(
@@ -89,7 +91,11 @@ final class Heartbeats {
         try {
             return heart.beat();
         } catch (Error e) { // NOPMD - nobody would beat again, and nothing would say so
-            return heart.missed(e);
+            try {
+                return heart.missed(e);
+            } catch (Error again) { // NOPMD - the same
+                return RETRY_MILLIS;
+            }
         }
     }
 }
