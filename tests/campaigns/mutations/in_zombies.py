@@ -118,7 +118,7 @@ ZOMBIES = (
         "the-release-sees-no-set-back",
         "I1 F587",
         "whose release is the first to see that etcd was set back ends as one that was fenced",
-        j("Liveness", "        if (!haltsIfSetBack(why)) {\n", "        if (!why.isEmpty()) {\n"),
+        j("Liveness", "        if (!haltsIfSetBack()) {\n", "        if (!why.isEmpty()) {\n"),
         t("AcquireTest.whoseReleaseFindsEtcdSetBackEndsAsItsHeartbeatWould"),
     ),
     mutation(

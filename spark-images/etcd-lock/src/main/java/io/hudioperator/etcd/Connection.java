@@ -147,8 +147,10 @@ final class Connection {
         }
     }
 
-    boolean setBack() {
-        return setBack != null;
+    /** Empty when it was not. */
+    String setBack() {
+        String found = setBack;
+        return found == null ? "" : found;
     }
 
     String clusterId() {

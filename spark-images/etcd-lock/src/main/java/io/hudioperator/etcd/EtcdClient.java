@@ -33,10 +33,10 @@ public interface EtcdClient extends AutoCloseable {
     String clusterId();
 
     /**
-     * Whether an answer has shown that etcd was restored to an older state, or is another cluster.
-     * No further call is made then.
+     * What an answer has shown of it, when etcd was restored to an older state, or is another
+     * cluster; empty when none has. No further call is made then.
      */
-    boolean setBack();
+    String setBack();
 
     @Override
     void close();

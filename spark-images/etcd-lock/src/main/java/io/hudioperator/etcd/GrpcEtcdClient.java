@@ -216,7 +216,7 @@ public final class GrpcEtcdClient implements EtcdClient {
     }
 
     @Override
-    public boolean setBack() {
+    public String setBack() {
         return connection.setBack();
     }
 

@@ -219,7 +219,7 @@ public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member 
      * fenced one does (F561). An etcd that was set back ends the JVM, whoever sees it first (F587).
      */
     public void keepsLock(String why) {
-        if (!haltsIfSetBack(why)) {
+        if (!haltsIfSetBack()) {
             ends(silentTooLong() ? EXIT_SILENT : EXIT_FENCED, why);
         }
     }
@@ -231,12 +231,13 @@ public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member 
     }
 
     /** It may have lost a fence or a lock that it had acknowledged (I1, I2). */
-    private boolean haltsIfSetBack(String why) {
-        if (!etcd.setBack()) {
+    private boolean haltsIfSetBack() {
+        String told = etcd.setBack();
+        if (told.isEmpty()) {
             return false;
         }
         if (endsNow()) {
-            halt.halt(EXIT_SILENT, why);
+            halt.halt(EXIT_SILENT, told);
         }
         return true;
     }
@@ -286,7 +287,7 @@ public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member 
 
     @Override
     public long missed(Throwable why) {
-        if (haltsIfSetBack(why.getMessage())) {
+        if (haltsIfSetBack()) {
             return Heartbeats.NONE;
         }
         silence.unanswered();

@@ -164,8 +164,8 @@ public final class FaultyEtcd implements EtcdClient {
     }
 
     @Override
-    public boolean setBack() {
-        return setBack || real.setBack();
+    public String setBack() {
+        return setBack ? "set back" : real.setBack();
     }
 
     @Override
