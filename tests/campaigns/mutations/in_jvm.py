@@ -758,8 +758,8 @@ TRANSACTIONS = (
         "a table whose etcd is slow delays the heartbeats of the others",
         j(
             "Heartbeats",
-            "beats.execute(() -> next(heart, heart.beat()));",
-            "next(heart, heart.beat());",
+            "beats.execute(() -> next(heart, pauseAfter(heart)));",
+            "next(heart, pauseAfter(heart));",
         ),
         t("HeartbeatsTest.noHeartbeatWaitsForTheAnswerToAnother"),
     ),
