@@ -73,7 +73,13 @@ def last(test: str) -> str:
     found = last_run.results(tier).get(file, {}).get(name)
     if found is None:
         return "no result noted"
-    return f"{found['outcome']} {found['at'][:10]}, {evidence.as_said(found['commit'])}"
+    changed = f"; {last_run.CHANGED}" if last_run.is_changed(file, found) else ""
+    return f"{found['outcome']} {found['at'][:10]}, {evidence.as_said(found['commit'])}{changed}"
+
+
+def unmarked(text: str) -> str:
+    """The page without what it says of tests that were changed since, and without line breaks."""
+    return " ".join(text.split()).replace(f"; {last_run.CHANGED}", "")
 
 
 def _line(row: Row, numbers: dict[str, int]) -> str:

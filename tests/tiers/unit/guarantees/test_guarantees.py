@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.campaigns.guarantees.page import PAGE, _cell, last, page
+from tests.campaigns.guarantees.page import PAGE, _cell, last, page, unmarked
 from tests.campaigns.guarantees.rows import ROWS, Cell, named
 from tests.campaigns.pages import last_run
 from tests.support import ROOT
 
 
 def test_the_page_is_made_of_the_rows() -> None:
-    stands, anew = (last_run.unmarked(text) for text in (PAGE.read_text(encoding="utf-8"), page()))
+    stands, anew = (unmarked(text) for text in (PAGE.read_text(encoding="utf-8"), page()))
     assert stands == anew, "python -m tests.campaigns.guarantees.page"
 
 
