@@ -5,6 +5,7 @@ what may be promised; which savepoint goes, and when.
 from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, TRIGGERS, a
+from tests.campaigns.mutations.in_jvm import j
 from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import AVAILABILITY, mutation
 
@@ -166,6 +167,13 @@ HOLDS = (
             "            elif there and not comment:",
         ),
         "tests/tiers/unit/runtime/agent/test_savepoints.py::test_the_commit_stays_for_another_name_and_for_somebody_else",
+    ),
+    mutation(
+        "a-clean-waits-for-a-commit",
+        "F596",
+        "what a deleted savepoint has kept stays until somebody commits",
+        j("CleanPlan", 'CLEAN_TRIGGER_MAX_COMMITS.key(), "0"', 'CLEAN_TRIGGER_MAX_COMMITS.key(), "1"'),
+        "tests/tiers/hudi/test_savepoints.py::test_a_savepoint_is_kept",
     ),
     mutation(
         "a-refusal-is-the-time-of-a-savepoint",

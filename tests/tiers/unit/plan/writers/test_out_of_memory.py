@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS, new_entry
 from hudi_operator.plan.writers.out_of_memory import grown
 
+AT_ONCE: Any = SimpleNamespace(now_ms=0, latest_ms=0)
 POLICY = {"outOfMemory": {"maxMemory": "4Gi", "increasePercent": 50}}
 
 
@@ -113,14 +115,14 @@ def test_the_rest_of_the_run_is_longer_than_the_list_of_its_attempts(who: str, d
     """F580: each savepoint ends an attempt of a stream."""
     listed: list[AttemptEntry] = []
     for number in range(1, 3 * KEPT_ATTEMPTS):
-        made = new_entry(writer(BOTH), number, 0, run=2, entries=listed)
+        made = new_entry(AT_ONCE, writer(BOTH), number, run=2, entries=listed)
         lacked = number <= 2
         kind = "OutOfMemory" if lacked else "EndedForChange"
         ended = made.but(class_=kind, out_of_memory=who if lacked else "")
         listed = [*listed, ended][-KEPT_ATTEMPTS:]
-    last = new_entry(writer(BOTH), 99, 0, run=2, entries=listed)
+    last = new_entry(AT_ONCE, writer(BOTH), 99, run=2, entries=listed)
     found = grown(writer(BOTH), last, [*listed, last])
     assert (found.driver.memory, found.executors.memory) == (driver, executors)
-    another = new_entry(writer(BOTH), 99, 0, run=3, entries=listed)
+    another = new_entry(AT_ONCE, writer(BOTH), 99, run=3, entries=listed)
     found = grown(writer(BOTH), another, [*listed, another])
     assert (found.driver.memory, found.executors.memory) == ("1Gi", "1Gi")

@@ -53,6 +53,9 @@ public final class CleanPlan {
      */
     public static CleanPlan of(
             HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine, HoodieWriteConfig config, int commits) {
+        // The runtime decides when a clean is due, also without a commit since the last one: what a
+        // deleted savepoint has kept is not deleted otherwise (F596).
+        config.setValue(HoodieCleanConfig.CLEAN_TRIGGER_MAX_COMMITS.key(), "0");
         String policy = config.getCleanerPolicy().name();
         boolean byCommits = config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_COMMITS;
         if (byCommits) {
