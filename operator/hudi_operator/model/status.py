@@ -46,7 +46,7 @@ class AttemptEntry(Record):
     """When it was first seen registered."""
     counted_from: str = field(default="", metadata=LEFT_OUT)
     """From when its deadline is counted, later than its own beginning by the time of waits that are
-    over; empty: it has not waited.
+    over, or because the operator's clock was behind; empty: neither.
     """
     waiting_since: str = field(default="", metadata=LEFT_OUT)
     """Since when it waits for others, which does not count; empty: it does not."""

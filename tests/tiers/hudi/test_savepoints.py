@@ -35,15 +35,17 @@ def _told(table: Table, name: str, message: str) -> dict[str, Any] | None:
     return done if str(done.get("message", "")).startswith(message) else None
 
 
-def test_a_savepoint_is_kept(world: World) -> None:
+@pytest.mark.parametrize("partitions", [["p"], []], ids=["partitions", "whole"])
+def test_a_savepoint_is_kept(world: World, partitions: list[str]) -> None:
     services = {
         "clean": {"afterCommits": 1, "retainCommits": 1},
         "archive": {"enabled": False},
         "compaction": {"enabled": False},
     }
-    table = world.table("kept")
-    agent = world.agent("agent-kept")
-    world.create(table, agent="agent-kept", process=agent)
+    name, spec = f"kept-{len(partitions)}", {"partitionFields": partitions}
+    table = world.table(name, **spec)
+    agent = world.agent(f"agent-{name}")
+    world.create(table, agent=f"agent-{name}", process=agent)
     batches = [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(1, 3)]
     writer = table.writer("before", python={"batches": batches})
     assert writer.wait() == 0, writer.log()[-4000:]
@@ -75,7 +77,7 @@ def test_a_savepoint_is_kept(world: World) -> None:
     assert table.report()["foreign"] == []
 
     # Cleaning runs after each commit from now on: what the savepoint keeps stays, the rest goes.
-    world.table("kept", services=services).assign("agent-kept")
+    world.table(name, services=services, **spec).assign(f"agent-{name}")
     more = [{"rows": rows(range(10), "a", f"v{n}", n)} for n in range(3, 8)]
     writer = table.writer("after", python={"batches": more})
     assert writer.wait() == 0, writer.log()[-4000:]

@@ -34,7 +34,7 @@ from hudi_operator.plan.core.actions import (
 )
 from hudi_operator.plan.core.view import Attempt, View, WriterView
 from hudi_operator.plan.fencing import revocation
-from hudi_operator.plan.writers import deadlines, ending_for_change, out_of_memory, source_tables
+from hudi_operator.plan.writers import deadlines, ending_for_change, held_up, out_of_memory, source_tables
 from hudi_operator.plan.writers.runs import Progress, run_of
 
 KEPT_ATTEMPTS = 10
@@ -165,7 +165,8 @@ def _times(entry: AttemptEntry) -> tuple[str, ...]:
 
 def _counted_from(view: View) -> str:
     """From when a deadline counts that begins now, where the operator's clock is behind."""
-    return conditions.rfc3339(view.latest_ms) if view.latest_ms > view.now_ms else ""
+    behind = view.latest_ms - view.now_ms > 1000 * held_up.NOTED_SECONDS
+    return conditions.rfc3339(view.latest_ms) if behind else ""
 
 
 def _instants(*instants: str) -> tuple[str, ...]:

@@ -197,8 +197,11 @@ def _of(
 
 
 def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
-    """The entry of an attempt that has not ended, with what it has waited until this look."""
-    due, now = current(view, writer, attempt, entry), view.earliest_ms
+    """The entry of an attempt that has not ended, with what it has waited until this look.
+
+    By the clock by which status has the times from which deadlines count.
+    """
+    due, now = current(view, writer, attempt, entry), view.latest_ms
     if due is None:
         return entry.but(waiting_since="") if entry.waiting_since else entry
     if due.wait is None or due.wait.counts:
@@ -267,7 +270,7 @@ def without_etcd(observed: Observed, reason: str) -> tuple[UpdateStatus, ...]:
     ready = conditions.find((observed.table or {}).get("status") or {}, "Ready")
     if ready.get("status") != "False" or ready.get("reason") != reason:
         return ()
-    now = observed.now_ms if observed.api_now_ms is None else min(observed.now_ms, observed.api_now_ms)
+    now = observed.now_ms if observed.api_now_ms is None else max(observed.now_ms, observed.api_now_ms)
     noted = (_waits_from_now(each.obj, each.spec, now) for each in observed.objects.writer_specs)
     return tuple(update for update in noted if update is not None)
 

@@ -167,6 +167,23 @@ def test_the_time_of_a_wait_does_not_count(
     assert attempt(world)["stoppedFor"] == "CommitDeadlineExceeded", "the rest of its time is over"
 
 
+@pytest.mark.parametrize("held", [*SAID, etcd])
+def test_a_wait_while_a_clock_is_behind_does_not_count(held: Callable[[World, Process], Callable[[], None]]) -> None:
+    """F593: when the clock is set right, the attempt has used up what it has computed."""
+    world = world_of()
+    world.operator_clock_ms = -10 * COMMIT * 1000
+    world.run(lambda w: "readyTime" in attempt(w))
+    process = world.writer_process("load")
+    assert process is not None
+    passes(world, SPENT)
+    end = held(world, process)
+    passes(world, 2 * COMMIT)
+    end()
+    world.operator_clock_ms = 0
+    passes(world, COMMIT - SPENT - 30)
+    assert "stoppedFor" not in attempt(world)
+
+
 @pytest.mark.parametrize("held", SAID)
 def test_it_is_said_what_it_waits_for(held: Callable[[World, Process], Callable[[], None]]) -> None:
     world, process = ready()
