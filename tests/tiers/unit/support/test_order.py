@@ -36,7 +36,7 @@ def test_the_stored_results_of_each_tier_decide() -> None:
     for tier in ("component", "hudi"):
         stored = order.stored(evidence.RAW / "last-run" / f"{tier}.json")
         tests = [(file, name) for file, group in stored.items() for name in group]
-        for file in ([*stored][0], [*stored][-1]):
+        for file in (min(stored), max(stored)):
             old = {name: {**said, "at": DAY.format(0)} for name, said in stored[file].items()}
             of_the_file = [(file, f"test_{name}" if name == "*" else name) for name in stored[file]]
             others = [(one, name) for one, name in tests if one != file]
