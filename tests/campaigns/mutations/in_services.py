@@ -531,7 +531,7 @@ TENDING = (
         f"{_DEADLINES}::test_a_clock_that_steps_forward_stops_nobody",
     ),
     mutation(
-        "waits-are-measured-by-a-clock-that-is-behind",
+        "waits-are-counted-by-a-clock-that-is-behind",
         "F593",
         "a wait counts when the clock that was behind meanwhile is set right",
         Edit(

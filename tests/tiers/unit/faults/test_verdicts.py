@@ -85,14 +85,15 @@ def test_files_left_over_are_counted_apart_from_damage(monkeypatch: pytest.Monke
             "paused-writer": {"rows": "violated", "stray": "violated"},
             "client-times-out": {"origin": "violated"},
             "store-is-busy": {"rows": "ok", "stray": "violated"},
+            "after-the-drain": {"files": "violated", "late": "violated"},
         }.get(cell.scenario)
         if checks is None or cell.setup != "stock":
             return None
         common = {"told": "", "key": "abc", "notes": [], "commit": "abc", "at": "2030-01-01"}
-        return {"verdict": "corrupt", "checks": checks, **common}
+        return {"verdict": "reported" if "late" in checks else "corrupt", "checks": checks, **common}
 
     monkeypatch.setattr(table, "load", result)
-    said = "another lock let the table be damaged: 2, files be left over: 1;"
+    said = "another lock let the table be damaged: 2, and be damaged, with a report: 1, files be left over: 1;"
     assert said in table.page(lambda mutation: False)
 
 

@@ -62,8 +62,8 @@ public final class CleanPlan {
             config.setValue(COMMITS, String.valueOf(Math.max(commits, config.getCleanerCommitsRetained())));
         }
         if (!policyOfLast(table).equals(policy) || !table.isPartitioned()) {
-            // What the other policy has left in partitions that were not written since. A table without
-            // partitions has one to list, and Hudi notes no savepoints in its cleans.
+            // What the other policy has left in partitions that were not written since. A table
+            // without partitions has one to list, and Hudi notes no savepoints in its cleans.
             config.setValue(HoodieCleanConfig.CLEANER_INCREMENTAL_MODE_ENABLE.key(), "false");
         }
         if (config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_BY_HOURS
