@@ -48,8 +48,9 @@ def _of_attempts(writers: Sequence[Writer]) -> Iterator[tuple[Any, str, str]]:
 
 
 def _of_table(table: Table) -> Iterator[tuple[Any, str, str]]:
+    foreign = table.foreign()
     for one in table.commits():
-        other = "a foreign writer" if one.get("instant") in table.foreign() else "services"
+        other = "a foreign writer" if one.get("instant") in foreign else "services"
         who = str(one.get("writer") or other).rpartition("/")[2]
         yield (
             one.get("completionTime"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
@@ -54,8 +54,9 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
     """
     begin = at - since if since is not None else None
     commits: dict[tuple[str, str], list[Bar | None]] = {}
+    foreign = table.foreign()
     for one in table.commits():
-        commits.setdefault(_author(table, one), []).append(_commit(one))
+        commits.setdefault(_author(one, foreign), []).append(_commit(one))
     found: list[tuple[str, str, str, list[Bar | None], bool]] = []
     for writer in writers:
         bars: list[Bar | None] = [_attempt(one, at) for one in writer.attempts()]
@@ -76,11 +77,11 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
     return shown
 
 
-def _author(table: Table, commit: JsonDict) -> tuple[str, str]:
+def _author(commit: JsonDict, foreign: Collection[str]) -> tuple[str, str]:
     """Of what kind the author of a commit is, and its name, `NAMESPACE/NAME`, if it is a writer."""
     if commit.get("writer"):
         return WRITER, str(commit["writer"])
-    return (FOREIGN, "") if commit.get("instant") in table.foreign() else (SERVICES, "")
+    return (FOREIGN, "") if commit.get("instant") in foreign else (SERVICES, "")
 
 
 def has_failed(attempt: JsonDict) -> bool:

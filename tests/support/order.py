@@ -2,9 +2,9 @@
 
     python -m pytest -p tests.support.order --oldest-first FILE tests/tiers/component/crds
 
-FILE holds the last results (docs/results/raw/last-run/crds.json). The files whose tests were seen
-longest ago come first, then those that take least: what a run that is cut off has not shown, the
-next one shows.
+FILE holds the last results (docs/results/raw/last-run/component.json). The files whose tests were
+seen longest ago come first, then those that take least: what a run that is cut off has not shown,
+the next one shows.
 """
 
 from __future__ import annotations

@@ -281,6 +281,16 @@ class Observed:
     """Cluster id of the floor; empty when none is known."""
 
     @property
+    def earliest_ms(self) -> int:
+        """The earlier one of the operator's clock and the API server's, where that is known."""
+        return self.now_ms if self.api_now_ms is None else min(self.now_ms, self.api_now_ms)
+
+    @property
+    def latest_ms(self) -> int:
+        """The later one of both."""
+        return self.now_ms if self.api_now_ms is None else max(self.now_ms, self.api_now_ms)
+
+    @property
     def table(self) -> JsonDict | None:
         """The HudiTable object as the API server stores it.
 

@@ -524,8 +524,8 @@ TENDING = (
         "F547",
         "a step of the operator's clock ends attempts of all tenants",
         Edit(
-            "operator/hudi_operator/plan/core/view.py",
-            "return self.now_ms if api_ms is None else min(self.now_ms, api_ms)",
+            "operator/hudi_operator/model/facts.py",
+            "return self.now_ms if self.api_now_ms is None else min(self.now_ms, self.api_now_ms)",
             "return self.now_ms",
         ),
         f"{_DEADLINES}::test_a_clock_that_steps_forward_stops_nobody",
@@ -546,8 +546,8 @@ TENDING = (
         "F593",
         "attempts of all tenants end when a clock that was behind is set right",
         Edit(
-            "operator/hudi_operator/plan/core/view.py",
-            "return self.now_ms if api_ms is None else max(self.now_ms, api_ms)",
+            "operator/hudi_operator/model/facts.py",
+            "return self.now_ms if self.api_now_ms is None else max(self.now_ms, self.api_now_ms)",
             "return self.now_ms",
         ),
         f"{_DEADLINES}::test_a_clock_that_was_behind_stops_nobody_when_it_is_right",

@@ -192,14 +192,12 @@ class View:
     @property
     def earliest_ms(self) -> int:
         """The earlier one of the operator's clock and the API server's, where that is known."""
-        api_ms = self.observed.api_now_ms
-        return self.now_ms if api_ms is None else min(self.now_ms, api_ms)
+        return self.observed.earliest_ms
 
     @property
     def latest_ms(self) -> int:
         """The later one of both."""
-        api_ms = self.observed.api_now_ms
-        return self.now_ms if api_ms is None else max(self.now_ms, api_ms)
+        return self.observed.latest_ms
 
     @property
     def nodes(self) -> Mapping[str, NodeFacts]:

@@ -270,8 +270,7 @@ def without_etcd(observed: Observed, reason: str) -> tuple[UpdateStatus, ...]:
     ready = conditions.find((observed.table or {}).get("status") or {}, "Ready")
     if ready.get("status") != "False" or ready.get("reason") != reason:
         return ()
-    now = observed.now_ms if observed.api_now_ms is None else max(observed.now_ms, observed.api_now_ms)
-    noted = (_waits_from_now(each.obj, each.spec, now) for each in observed.objects.writer_specs)
+    noted = (_waits_from_now(each.obj, each.spec, observed.latest_ms) for each in observed.objects.writer_specs)
     return tuple(update for update in noted if update is not None)
 
 
