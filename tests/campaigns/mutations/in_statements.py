@@ -126,6 +126,13 @@ STATEMENTS = (
         "tests/tiers/hudi/test_writer.py::test_hostile_application_harms_nobody",
     ),
     mutation(
+        "a-view-that-goes-is-read",
+        "I9 F597",
+        "a view that is replaced counts as read, as of when it was made",
+        j("StatementRules", "        if (isUncached()) {", "        if (isUncached() && reads == null) {"),
+        "tests/tiers/hudi/test_noted_reads.py::test_what_a_write_is_made_from",
+    ),
+    mutation(
         "files-of-the-table-are-read",
         "I9 F79",
         "the table's files may be read past Hudi, and nobody knows as of when",

@@ -341,6 +341,7 @@ def test_a_port_of_another_protocol_ends_no_agent(world: World, agent: Process) 
         assert f"{uri} answers, but is no Hive Metastore" in refused["message"]
 
 
+@pytest.mark.extra
 def test_a_metastore_that_hangs_holds_nobody_up(world: World, agent: Process) -> None:
     """It answers once and never again; commits, reports and a second table go on meanwhile."""
     with _server(next(iter(ANSWERS))) as uri:

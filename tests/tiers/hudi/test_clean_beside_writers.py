@@ -154,6 +154,7 @@ def test_a_clean_leaves_what_a_pending_write_has_to_list(world: World, agent: Pr
     table.audited(due, only=("rows", "origin", "unique", "files", "stray", "metadata"))
 
 
+@pytest.mark.extra
 def test_a_commit_is_archived_after_the_files_that_it_replaced(world: World, agent: Process) -> None:
     """F479: a partition is deleted beside a pending write, so a clean leaves its files. Without the
     deletion on the active timeline its rows would be back.

@@ -43,7 +43,8 @@ def upsert(table: Table, name: str, batch: list[Row], **more: Any) -> Process:
     return table.writer(name, python={"batches": [{"rows": batch}]}, **more)
 
 
-@pytest.mark.parametrize("index", ["Simple", pytest.param("Bloom", marks=pytest.mark.extra)])
+@pytest.mark.extra
+@pytest.mark.parametrize("index", ["Simple", "Bloom"])
 def test_a_compaction_completes_while_the_key_comes_back(world: World, index: str) -> None:
     """The write is a conflict, is repeated, and inserts the key."""
     spec = {"index": {"type": index}}

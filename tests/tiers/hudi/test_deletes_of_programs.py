@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.harness.compactions import OFF
 from tests.support.harness.local import AGENT, Process, World, rows
 from tests.support.harness.told import Told
@@ -67,6 +69,7 @@ def test_a_delete_deletes_what_it_names_or_is_refused(world: World, agent: Proce
     )
 
 
+@pytest.mark.extra
 def test_a_record_has_one_key_whatever_its_type(world: World, agent: Process) -> None:
     """F366, F367, F371: where Hudi compares keys it compares texts. A delete by those of another
     type deleted nothing, an upsert by wider ones added the record a second time.

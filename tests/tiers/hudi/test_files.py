@@ -293,6 +293,7 @@ def test_rows_that_the_program_has_cached_stay_cached(world: World) -> None:
     cached.unpersist()
 
 
+@pytest.mark.extra
 def test_odd_files_are_each_committed_once(world: World, agent: Process) -> None:
     """F85, F87, with a real writer that commits file by file."""
     table = world.table("odd-files")

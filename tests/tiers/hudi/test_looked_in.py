@@ -95,7 +95,8 @@ class Held:
             path.write_bytes(content)
 
 
-@pytest.mark.parametrize("kind", [pytest.param("COPY_ON_WRITE", marks=pytest.mark.extra), "MERGE_ON_READ"])
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_look_reads_the_partitions_of_the_batch_and_misses_no_key(world: World, kind: str) -> None:
     """Text, in folders without names: one batch of everything plain, and a batch for each value
     that a folder might not give back.

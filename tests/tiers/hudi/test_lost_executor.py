@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.harness import lost_executor
 from tests.support.harness.compactions import OFF
 from tests.support.harness.executors import EXECUTORS
@@ -37,6 +39,7 @@ COMMITS = 34
 """More than the metadata table keeps (Hudi's default: 30)."""
 
 
+@pytest.mark.extra
 def test_a_writer_with_executors_archives_the_metadata_table(world: World, agent: Process) -> None:
     """F503: its tasks delete files of the timeline, and the lock is the driver's."""
     table = world.table("with-executors", services=OFF)

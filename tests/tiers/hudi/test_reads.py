@@ -88,6 +88,7 @@ def test_settings_of_a_session_blind_nobody(world: World, agent: Process) -> Non
     table.audited([(1, "a", "3", 4), (2, "a", "3", 4)])
 
 
+@pytest.mark.extra
 def test_a_session_that_leaves_out_files_leaves_out_none_of_the_table(world: World, agent: Process) -> None:
     """F166: a function lets its session pass over files that cannot be read, for the sake of its
     own input. The look-up of keys passes over such files of the table, too, and a bulk insert,

@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.support.harness import s3_requests, s3proxy
 from tests.support.harness.local import AGENT, Process, World, rows, until
 
@@ -24,6 +26,7 @@ MOST = {
 """Requests of one commit. A meta client of Hudi that is made anew reads the properties once."""
 
 
+@pytest.mark.extra
 def test_a_small_commit_looks_no_more_often_than_it_must(world: World, agent: Process) -> None:
     """One upsert of ten rows after the other, and nobody else: MergeOnRead, with the metadata
     table.

@@ -86,6 +86,7 @@ def test_a_save_leaves_the_table_readable(world: World, agent: Process) -> None:
     table.audited([], only=ALL)
 
 
+@pytest.mark.extra
 def test_programs_delete_nothing_where_it_would_come_back(world: World, agent: Process) -> None:
     merge = {"partialUpdates": "IgnoreNulls"}
     table = world.table("partial-saves", type="MergeOnRead", services=OFF, merge=merge, orderingFields=[])
@@ -156,6 +157,7 @@ def test_no_row_of_a_bucket_is_left_out(world: World, agent: Process) -> None:
     table.audited([], only=ALL)
 
 
+@pytest.mark.extra
 def test_a_program_writes_no_key_twice(world: World, agent: Process) -> None:
     """F478: inserts look no key up, and an overwrite keeps both rows of a key that it has twice."""
     table = world.table("keys-of-programs", services=OFF)

@@ -36,7 +36,8 @@ def commits(table: Table, name: str) -> None:
     assert writer.wait() == 0, writer.log()[-4000:]
 
 
-@pytest.mark.parametrize("kind", [pytest.param("CopyOnWrite", marks=pytest.mark.extra), "MergeOnRead"])
+@pytest.mark.extra
+@pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
 def test_what_a_reader_asks_for_is_found(world: World, agent: Process, kind: str) -> None:
     """A reader that sets no option skips files by the table's statistics, if it has any: the
     default has none.

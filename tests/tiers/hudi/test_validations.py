@@ -50,6 +50,7 @@ def audits(spec: dict[str, Any]) -> list[str]:
     return [name for name in TITLES if name not in left]
 
 
+@pytest.mark.extra
 def test_what_fails_leaves_nothing_behind(world: World, agent: Process) -> None:
     """Not even its new columns. What was committed before it stays."""
     table = world.table("validations")

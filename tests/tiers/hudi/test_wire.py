@@ -55,7 +55,8 @@ def test_the_store_answers_nobody_without_credentials(world: World, agent: Proce
     table.audited(written)
 
 
-@pytest.mark.parametrize("mode", [pytest.param("local", marks=pytest.mark.extra), "executors"])
+@pytest.mark.extra
+@pytest.mark.parametrize("mode", ["local", "executors"])
 def test_who_does_not_have_the_key_is_refused(world: World, agent: Process, mode: str) -> None:
     """In local mode nobody but the driver has one."""
     rpc, blocks = free_ports(2)
