@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,10 @@ chaos: ## kill and freeze drivers, agents, operator, etcd and S3 of a real clust
 
 prove-stock-hudi: faults-setup ## a paused writer corrupts a table with stock Hudi and ZooKeeper, and does not with ours; keeps the result for docs/results/faults.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults.prove
+
+paused-writers: faults-setup ## the runs and the search behind docs/design/paused-writers.md: what a pause does to a lock with a lease, and to ours; continues where it was cut off
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults paused-writer publication-on-the-wire client-times-out after-the-drain
+	@tests/run model
 
 bench: deps ## custom resources to driver pods, beside kubeflow/spark-operator, by turns: speed, processor, memory, API writes, a crash in the middle; about 15 minutes on a quiet machine; continues; writes docs/results/performance.md
 	@hack/build/build-binaries kube kubectl etcd spark-operator

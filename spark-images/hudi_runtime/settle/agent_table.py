@@ -9,9 +9,10 @@ started for. This module makes no decisions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -163,13 +164,9 @@ class AgentTable(Table):
         Raises when one cannot be read.
         """
         kept = {instant.requested: instant for instant in timeline.savepoints if not instant.pending}
-        if not kept:
-            return None
-        active = self.meta_client().getActiveTimeline()
-        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
-            metadata = active.readSavepointMetadata(java_instant)
-            if str(metadata.getComments()) == comment and str(java_instant.requestedTime()) in kept:
-                return kept[str(java_instant.requestedTime())]
+        for requested, metadata in self._savepoints() if kept else ():
+            if requested in kept and str(metadata().getComments()) == comment:
+                return kept[requested]
         return None
 
     def savepoint_comment(self, requested: str) -> str:
@@ -177,10 +174,9 @@ class AgentTable(Table):
 
         Raises Missing when it is gone, and an error when it cannot be read.
         """
-        active = self.meta_client().getActiveTimeline()
-        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
-            if str(java_instant.requestedTime()) == requested:
-                return str(active.readSavepointMetadata(java_instant).getComments() or "")
+        for one, metadata in self._savepoints():
+            if one == requested:
+                return str(metadata().getComments() or "")
         raise Missing(f"savepoint {requested}")
 
     def savepoint_infos(self, timeline: tl.Timeline) -> dict[str, SavepointInfo]:
@@ -189,19 +185,25 @@ class AgentTable(Table):
         Raises Missing when one is gone, and an error when one cannot be read.
         """
         kept = {instant.requested for instant in timeline.savepoints if not instant.pending}
-        if not kept:
-            return {}
         found = {}
-        active = self.meta_client().getActiveTimeline()
-        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
-            said = json.loads(str(active.readSavepointMetadata(java_instant).toString()))
+        for requested, metadata in self._savepoints() if kept else ():
+            said = json.loads(str(metadata().toString()))
             partitions = {
                 str(name): tuple(of["savepointDataFile"]) for name, of in (said.get("partitionMetadata") or {}).items()
             }
-            found[str(java_instant.requestedTime())] = SavepointInfo(str(said.get("comments") or ""), partitions)
+            found[requested] = SavepointInfo(str(said.get("comments") or ""), partitions)
         if kept - set(found):
             raise Missing(f"savepoint {min(kept - set(found))}")
         return found
+
+    def _savepoints(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Requested time of each completed savepoint, and a function that reads its metadata.
+
+        The function raises an error when they cannot be read.
+        """
+        active = self.meta_client().getActiveTimeline()
+        for java_instant in active.getSavePointTimeline().filterCompletedInstants().getInstants():
+            yield str(java_instant.requestedTime()), partial(active.readSavepointMetadata, java_instant)
 
     def to_be_deleted(self, cleans: tuple[tl.Instant, ...]) -> dict[str, set[str]]:
         """Names of the files that these completed cleans were to delete, by partition.

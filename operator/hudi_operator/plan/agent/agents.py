@@ -147,7 +147,7 @@ def executor_waits(view: View) -> str:
     return next((f"{p.name} has no node: {p.unschedulable}" for p in executors if p.unschedulable), "")
 
 
-def former_agents(view: View) -> tuple[str, ...]:
+def withdrawn_agents(view: View) -> tuple[str, ...]:
     """Agents that have, or may have, the table although another one is to serve it (F585)."""
     before = str(view.status.get("agent") or "")
     stated = (before,) if before and before != view.agent else ()
@@ -162,7 +162,7 @@ def plan_agent(view: View) -> PartialPlan:
     actions: list[Action] = []
     late: list[Action] = []
     before = str(view.status.get("agent") or "")
-    actions.extend(PutAssignment(name, view.table.table_id, None) for name in former_agents(view))
+    actions.extend(PutAssignment(name, view.table.table_id, None) for name in withdrawn_agents(view))
     wanted = assignment(view.table, view.now_ms, durations(view))
     if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
         # Which agent a table has depends on what others have. It is in status before any agent
