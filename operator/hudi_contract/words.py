@@ -91,6 +91,17 @@ class Result(StrEnum):
     """Only for a savepoint."""
 
 
+class HoldOutcome(StrEnum):
+    """State of a hold (`status.holds` of a HudiTable)."""
+
+    PENDING = "Pending"
+    """Files are kept, and not all are known to be there."""
+    GRANTED = "Granted"
+    REFUSED = "Refused"
+    """Nothing is kept."""
+    EXPIRED = "Expired"
+
+
 class Stage(StrEnum):
     """The current stage of an attempt."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_contract.settle import Phase
 from hudi_contract.shape import LEFT_OUT, Count, Record
-from hudi_contract.words import Result
+from hudi_contract.words import HoldOutcome, Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +142,7 @@ class HoldEntry(Record):
     """A hold that the spec of a HudiTable names (``status.holds``)."""
 
     name: str = ""
-    outcome: str = "Pending"
-    """``Pending``, ``Granted``, ``Refused`` or ``Expired``."""
+    outcome: HoldOutcome = HoldOutcome.PENDING
     reader: str = field(default="", metadata=LEFT_OUT)
     instant: str = field(default="", metadata=LEFT_OUT)
     boundary_completion_time: str = field(default="", metadata=LEFT_OUT)

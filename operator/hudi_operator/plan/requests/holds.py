@@ -18,7 +18,7 @@ from typing import Any
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.records import read
 from hudi_contract.requests import HoldDone, HoldRequest, named, request_id
-from hudi_contract.words import RequestKind, Result
+from hudi_contract.words import HoldOutcome, RequestKind, Result
 from hudi_operator.api.holds import DAY, Hold
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition, condition
@@ -30,9 +30,7 @@ from hudi_operator.plan.core.view import View
 JsonDict = dict[str, Any]
 
 CONDITION = "CleaningHeld"
-PENDING, GRANTED, REFUSED, EXPIRED = "Pending", "Granted", "Refused", "Expired"
-"""Outcomes in status."""
-_OUTCOMES = {Result.COMPLETED: GRANTED, Result.FAILED: REFUSED}
+_OUTCOMES = {Result.COMPLETED: HoldOutcome.GRANTED, Result.FAILED: HoldOutcome.REFUSED}
 LONG_MS = DAY * 1000
 """A hold that is older is told of."""
 
@@ -91,9 +89,9 @@ def _entry(view: View, hold: Hold) -> HoldEntry:
         return entry
     if record.result is None:
         entry = entry.but(message="the agent has not seen it yet")
-    outcome = _OUTCOMES.get(record.result or Result.PENDING, PENDING)
-    if outcome != REFUSED and view.now_ms >= asked.until_ms:
-        outcome = EXPIRED
+    outcome = _OUTCOMES.get(record.result or Result.PENDING, HoldOutcome.PENDING)
+    if outcome is not HoldOutcome.REFUSED and view.now_ms >= asked.until_ms:
+        outcome = HoldOutcome.EXPIRED
     since, until = conditions.rfc3339(asked.since_ms), conditions.rfc3339(asked.until_ms)
     return entry.but(outcome=outcome, since=since, until=until)
 
@@ -102,7 +100,8 @@ def held(view: View) -> list[Condition]:
     """Condition CleaningHeld: a hold keeps old files for long; none without a hold in the spec."""
     if not view.table.holds:
         return []
-    granted = [entry for entry in (_entry(view, hold) for hold in view.table.holds) if entry.outcome == GRANTED]
+    entries = [_entry(view, hold) for hold in view.table.holds]
+    granted = [entry for entry in entries if entry.outcome is HoldOutcome.GRANTED]
     began = {hold.name: _asked(view, hold).since_ms for hold in view.table.holds}
     long = [entry for entry in granted if view.now_ms - began[entry.name] >= LONG_MS]
     told = "; ".join(
@@ -118,9 +117,9 @@ def new_events(old: JsonDict, new: JsonDict) -> list[tuple[str, str, str]]:
     for entry in hold_entries(new):
         if before.get(entry.name) == (entry.outcome, entry.since):
             continue
-        if entry.outcome == GRANTED:
+        if entry.outcome is HoldOutcome.GRANTED:
             text = f"{entry.label} keeps the files of {entry.instant} until {entry.until}"
             found.append(("Normal", "HoldGranted", text))
-        elif entry.outcome == REFUSED:
+        elif entry.outcome is HoldOutcome.REFUSED:
             found.append(("Warning", "HoldRefused", f"{entry.label}: {entry.message or '?'}"))
     return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from hudi_contract.settle import Phase
-from hudi_contract.words import WriterState
+from hudi_contract.words import HoldOutcome, WriterState
 from tests.support import crds
 
 
@@ -20,3 +22,9 @@ def test_the_states_of_a_writer_are_those_of_the_crd() -> None:
 
 def test_the_phases_of_settling_are_those_of_the_crd() -> None:
     assert choices("huditables", "settling", "[]", "phase") == [phase.name for phase in Phase]
+
+
+def test_the_crd_describes_each_outcome_of_a_hold() -> None:
+    described = crds.schema("huditables", "status")["properties"]["holds"]["items"]["properties"]["outcome"]
+    found = re.findall(r"(?:^|, | or )([A-Z][a-z]+)", described["description"])
+    assert found == [outcome.value for outcome in HoldOutcome]

@@ -20,6 +20,7 @@ ENTRIES = {
     ("huditables", "timeline.commits[]"): status.CommitEntry,
     ("huditables", "timeline.foreign[]"): status.ForeignEntry,
     ("huditables", "savepoints[]"): status.SavepointEntry,
+    ("huditables", "holds[]"): status.HoldEntry,
     ("huditables", "settling[]"): status.SettlingEntry,
     ("huditables", "bootstrap"): status.BootstrapStatus,
     ("huditables", "restore"): status.RestoreStatus,
@@ -28,7 +29,6 @@ ENTRIES = {
     ("huditables", "services.compaction"): status.ServiceStatus,
     ("huditables", "lock"): status.LockStatus,
 }
-WORDS = {"phase": "Swept", "outcome": "Completed"}
 TYPES = {"text": "string", "number": "integer", "true | false": "boolean", "[text]": "array"}
 
 
@@ -49,7 +49,8 @@ def test_an_entry_has_the_fields_of_the_crd(place: tuple[str, str], record: type
 @pytest.mark.parametrize(("place", "record"), ENTRIES.items(), ids=[at for _, at in ENTRIES])
 def test_an_entry_is_written_as_it_was_read(place: tuple[str, str], record: type[Record]) -> None:
     samples: dict[str, Any] = {"string": "x", "integer": 1, "boolean": True, "array": ["x"]}
-    full = {name: WORDS.get(name, samples[field["type"]]) for name, field in schema(*place)["properties"].items()}
+    words = {one.name: one.type.name.split(" | ")[-1] for one in fields_of(record) if one.type.name not in TYPES}
+    full = {name: words.get(name, samples[field["type"]]) for name, field in schema(*place)["properties"].items()}
     assert record.known(full).to_json() == full
     newer = {**full, "ofANewerVersion": {"a": 1}}
     assert record.known(newer).to_json() == newer
