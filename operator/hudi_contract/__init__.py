@@ -8,6 +8,7 @@ Everything that more than one process reads or writes, defined once.
                                fields in commits
     words, outcomes            states, roles, results, modes; failure classes, exit
                                codes, error codes
+    environment                variables, files and classes that pods are given
     options                    which options of Hudi belong to operator or table
     defaults                   what a namespace may set for all its HudiWriters
     shape                      how a record is written in JSON

@@ -12,6 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+TTL_PATTERN: Final = "hudi.operator.ttl.partition.pattern"
+"""Option of the runtime; Hudi does not have it. Only partitions whose whole path matches this
+pattern expire.
+"""
+
 
 @dataclass(frozen=True)
 class Rule:

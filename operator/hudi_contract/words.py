@@ -182,6 +182,12 @@ class BootstrapMode(StrEnum):
     FULL_RECORD = "FullRecord"
 
 
+class BootstrapFormat(StrEnum):
+    """The format of that dataset."""
+
+    PARQUET = "Parquet"
+
+
 class MergeMode(StrEnum):
     """Which of two versions of a record is kept."""
 

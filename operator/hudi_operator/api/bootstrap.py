@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_contract import naming
+from hudi_contract.words import BootstrapFormat, BootstrapMode
 from hudi_operator.api.fields import text
 
-FULL_RECORD, METADATA_ONLY = "FullRecord", "MetadataOnly"
-PARQUET = "Parquet"
+METADATA_ONLY = "MetadataOnly"
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,14 @@ class Bootstrap:
     """
 
     path: str = text(at="source.path", required=True, way_required=True, at_least=1, at_most=1024)
-    format: str = text(at="source.format", unset=PARQUET, required=True, way_required=True, choices=(PARQUET,))
-    mode: str = text(FULL_RECORD, at_most=32)
+    format: str = text(
+        at="source.format",
+        unset=BootstrapFormat.PARQUET,
+        required=True,
+        way_required=True,
+        choices=BootstrapFormat,
+    )
+    mode: str = text(BootstrapMode.FULL_RECORD, at_most=32)
 
     @property
     def canonical_path(self) -> str:
@@ -34,10 +40,11 @@ def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
     Empty when it can. ``policy`` is ``spec.adoption.policy``.
     """
     field, source, table = "spec.bootstrap.source.path", bootstrap.canonical_path, naming.canonical_path(table_path)
-    if bootstrap.mode != FULL_RECORD:
+    if bootstrap.mode != BootstrapMode.FULL_RECORD:
         # Hudi's metadata-only bootstrap has one fixed instant: a second try could not be
         # distinguished from remains of the first one (R13, I5).
-        return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {FULL_RECORD}: see docs/use/migrate.md"
+        offered = BootstrapMode.FULL_RECORD
+        return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {offered}: see docs/use/migrate.md"
     if policy == "Adopt":
         return (
             "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap creates a new table, an adopted "

@@ -11,11 +11,6 @@ from hudi_operator.api.addresses import MOST_PORT, NEVER, NOTHING_IS_SENT, PORT
 from hudi_operator.api.fields import NAME, flag, number, text
 
 WHERE = "spec.commitCallback"
-SECRET_DIR = "/etc/hudi/callback"  # noqa: S105 - a folder
-SECRET_KEYS = ("bearerToken", "headers", "ca.crt")
-"""Keys of the Secret that are mounted into the pod. ``token`` is not one of them: a Secret with a
-service account token is not for callbacks.
-"""
 
 _URL = (
     "^https?://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?"

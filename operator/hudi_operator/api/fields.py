@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -86,7 +86,7 @@ def text(
     unset: object = NOTHING,
     required: bool = False,
     way_required: bool = False,
-    choices: tuple[str, ...] = (),
+    choices: Iterable[str] = (),
     at_least: int | None = None,
     at_most: int | None = None,
     pattern: str = "",
@@ -96,8 +96,10 @@ def text(
     """A string. ``at_least`` and ``at_most`` are numbers of characters.
 
     ``form`` is a format of OpenAPI. ``matches`` is a regular expression for the whole string: the
-    CRD has it as a rule of its own, with its own message.
+    CRD has it as a rule of its own, with its own message. ``choices`` may be an enum, whose words
+    become plain strings, as does a default.
     """
+    default, unset = (str(value) if isinstance(value, str) else value for value in (default, unset))
     schema = _string(choices=choices, at_least=at_least, at_most=at_most, pattern=pattern, matches=matches, form=form)
     return _declare(
         at,
@@ -164,7 +166,7 @@ def texts(
     at_least: int | None = None,
     at_most: int,
     length: tuple[int | None, int] | None = None,
-    choices: tuple[str, ...] = (),
+    choices: Iterable[str] = (),
     matches: str = "",
     distinct: bool = False,
 ) -> Any:
@@ -214,7 +216,7 @@ def records(kind: type[Any], *, at: str | None = None, at_most: int, plain: bool
 
 def _string(
     *,
-    choices: tuple[str, ...] = (),
+    choices: Iterable[str] = (),
     at_least: int | None = None,
     at_most: int | None = None,
     pattern: str = "",
@@ -224,7 +226,7 @@ def _string(
     said = {
         "minLength": at_least,
         "maxLength": at_most,
-        "enum": list(choices) or None,
+        "enum": [str(choice) for choice in choices] or None,
         "pattern": pattern or None,
         RULE: matches or None,
         "format": form or None,

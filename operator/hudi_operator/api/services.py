@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import assignment, words
+from hudi_contract.options import TTL_PATTERN
 from hudi_operator.api.fields import NONCE, flag, number, record, size, size_bytes, text, texts
 from hudi_operator.api.schedule import Schedule
 
@@ -30,8 +31,6 @@ LINEAR = "Linear"
 LAYOUTS = {LINEAR: "LINEAR", "ZOrder": "ZORDER", "Hilbert": "HILBERT"}
 PLAN = "hoodie.clustering.plan.strategy"
 TTL_SINCE = {"LastWrite": "KEEP_BY_TIME", "Creation": "KEEP_BY_CREATION_TIME"}
-TTL_PATTERN = "hudi.operator.ttl.partition.pattern"
-"""Option of the runtime; Hudi does not have it."""
 HOUR, DAY = 3600, 86400
 
 

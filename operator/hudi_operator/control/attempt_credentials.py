@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_contract import naming
+from hudi_contract import environment, naming
 from hudi_operator.control.queue import Key
 from hudi_operator.model.ports import CredentialsPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.store_access import Credentials, Revocation, StoreAnswer, Verdict
@@ -20,7 +20,6 @@ from hudi_operator.model.store_access import Credentials, Revocation, StoreAnswe
 JsonDict = dict[str, Any]
 KEPT_ATTEMPTS = 256
 """Of one table."""
-_ENTRIES = ("accessKeyId", "secretAccessKey", "sessionToken")
 
 
 @dataclass
@@ -128,7 +127,8 @@ class AttemptCredentials:
 
 
 def _data(found: Credentials) -> dict[str, str]:
-    values = dict(zip(_ENTRIES, (found.access_key_id, found.secret_access_key, found.session_token), strict=True))
+    keys = (found.access_key_id, found.secret_access_key, found.session_token)
+    values = dict(zip(environment.S3_KEYS, keys, strict=True))
     return {name: base64.b64encode(value.encode()).decode() for name, value in values.items() if value}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
+from hudi_operator.plan.writers import committed_condition
 
 JsonDict = dict[str, Any]
 
@@ -19,7 +20,6 @@ _COUNTED = frozenset({"records", "conflicts", "instants", "advanced"})
 """What a living attempt's report changes in its entry."""
 _TOLD_OF_TABLES = frozenset({"timeline", "readCost", "services"})
 _TOLD_OF_WRITERS = frozenset({"records", "conflicts", "lastCommit", "recentConflicts"})
-_COMMITTED = "Committed"
 
 
 def only_tells(actions: Iterable[act.Action], seen: Objects) -> bool:
@@ -54,4 +54,4 @@ def _without(entries: list[JsonDict] | None, names: frozenset[str]) -> list[Json
 
 def _other(conditions: list[JsonDict] | None) -> list[JsonDict]:
     """All but what became of the last write."""
-    return [condition for condition in conditions or () if condition["type"] != _COMMITTED]
+    return [condition for condition in conditions or () if condition["type"] != committed_condition.KIND]

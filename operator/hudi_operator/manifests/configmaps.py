@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hudi_contract import environment, naming
 from hudi_contract import job as contract
-from hudi_contract import naming
 from hudi_contract.job import JobRecord
 from hudi_contract.words import FencingMode, Operation
 from hudi_operator.api import kafka, partitions, pod_template
@@ -21,7 +21,6 @@ from hudi_operator.model.config import OperatorConfig
 
 JsonDict = dict[str, Any]
 
-_CODE_DIR = "/etc/hudi/code"
 _OPERATIONS = {
     "Upsert": Operation.UPSERT,
     "Insert": Operation.INSERT,
@@ -45,7 +44,9 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "spark-defaults.conf": spark_conf.properties(spark_conf.spark_defaults(table, writer, number, config)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
-        "job.json": _json(job(table, writer, number, run=run, longest_drain=_longest_drain(table, config)).to_json()),
+        environment.JOB_FILE: _json(
+            job(table, writer, number, run=run, longest_drain=_longest_drain(table, config)).to_json()
+        ),
     }
     if writer.executors.instances > 0:
         secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
@@ -80,7 +81,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         "spark-defaults.conf": spark_conf.properties(spark_conf.agent_defaults(table, config, agent_pod=pod)),
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.agent_executor_template(table, agent, generation, config) if own else "",
-        "job.json": _json(contract.AgentJob(agent=agent).to_json()),
+        environment.JOB_FILE: _json(contract.AgentJob(agent=agent).to_json()),
     }
     if table.agent is not None and table.agent.executors.instances > 0:
         executors = pods.agent_executor_labels(table, table.agent, agent, generation)
@@ -222,7 +223,7 @@ def _source(writer: WriterSpec) -> contract.Source | None:
         return contract.Source(kafka=kafka.job(writer.kafka))
     if writer.python is not None:
         source = writer.python
-        file = f"{_CODE_DIR}/{source.config_map.key}"
+        file = f"{pods.CODE_DIR}/{source.config_map.key}"
         return contract.Source(
             python=contract.Python(file=file, function=source.function, arguments=dict(source.arguments))
         )
@@ -248,7 +249,7 @@ def _view(view: View) -> contract.View:
 def _application(application: Application) -> contract.Application:
     main_file = application.main_file.removeprefix("local://")
     if application.config_map is not None:
-        main_file = f"{_CODE_DIR}/{application.config_map.key}"
+        main_file = f"{pods.CODE_DIR}/{application.config_map.key}"
     return contract.Application(main_file=main_file, arguments=tuple(application.arguments))
 
 

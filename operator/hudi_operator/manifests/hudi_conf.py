@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
+from hudi_contract import metadata
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
 
@@ -23,7 +24,6 @@ WRITE_SUPPORT = "io.hudioperator.DatedWriteSupport"
 ROW_WRITE_SUPPORT = "io.hudioperator.InsertedRowWriteSupport"
 WRITE_STATUS = "io.hudioperator.FailFastWriteStatus"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
-COMMIT_METADATA_PREFIX = "hudioperator."
 _PARALLELISM = "2"
 _BLANKS = "".join(map(chr, range(33)))
 """What Java trims; other blanks may be part of a column's name."""
@@ -71,7 +71,7 @@ def common_defaults() -> dict[str, str]:
         "hoodie.embed.timeline.server": "false",
         # Direct markers need no timeline server.
         "hoodie.write.markers.type": "DIRECT",
-        "hoodie.datasource.write.commitmeta.key.prefix": COMMIT_METADATA_PREFIX,
+        "hoodie.datasource.write.commitmeta.key.prefix": metadata.PREFIX,
         # Without it Spark refuses to read dates before 1582 and timestamps before 1900.
         "hoodie.avro.write.support.class": WRITE_SUPPORT,
         # A bulk insert stores no deletes, and no dates of another calendar (F108, F170).

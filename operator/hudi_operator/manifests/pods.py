@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from hudi_contract import naming, secret_names
+from hudi_contract import environment, naming, secret_names
 from hudi_contract.words import FencingMode
-from hudi_operator.api import callback, kafka
+from hudi_operator.api import kafka
 from hudi_operator.api import pod_template as template_api
 from hudi_operator.api.pod_settings import OwnAgent, PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
@@ -31,7 +31,8 @@ _CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "
 _CALLBACK_VOLUME = "callback"
 _SPARK_KEY_VOLUME = "spark-key"
 _TOKEN_SECONDS = 3600
-_JOB_DIR, _ETCD_DIR, _CODE_DIR = "/etc/hudi/job", "/etc/hudi/etcd", "/etc/hudi/code"
+CODE_DIR = "/etc/hudi/code"
+_ETCD_DIR = "/etc/hudi/etcd"
 _DOWNWARD = {
     "POD_NAME": "metadata.name",
     "POD_NAMESPACE": "metadata.namespace",
@@ -39,7 +40,6 @@ _DOWNWARD = {
     "NODE_NAME": "spec.nodeName",
     "POD_IP": "status.podIP",
 }
-_S3_KEYS = ("accessKeyId", "secretAccessKey", "sessionToken")
 _S3_DIR, _SECRETS_DIR = "/etc/hudi/s3", "/etc/hudi/secrets"
 _S3_VOLUME, _SECRET_VOLUME = "s3", "secret"
 
@@ -56,7 +56,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
         _variable("HUDI_OPERATOR_ATTEMPT", writer.attempt_id(number)),
         _variable("HUDI_OPERATOR_ROLE", "writer"),
         _variable("HUDI_OPERATOR_PRIORITY", str(writer.priority)),
-        _variable("HUDI_OPERATOR_STOP_GRACE_SECONDS", str(writer.stop_grace_seconds)),
+        _variable(environment.STOP_GRACE_SECONDS, str(writer.stop_grace_seconds)),
         *_plain(writer.driver),
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True, tmp_size_limit=config.tmp_size_limit)
@@ -65,7 +65,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     code = _code_config_map(writer)
     if code:
         volumes.append({"name": _CODE_VOLUME, "configMap": {"name": code}})
-        mounts.append({"name": _CODE_VOLUME, "mountPath": _CODE_DIR, "readOnly": True})
+        mounts.append({"name": _CODE_VOLUME, "mountPath": CODE_DIR, "readOnly": True})
     container = _container(
         "driver", "writer", env, mounts, _resources(writer.driver), image=_image(table, config), config=config
     )
@@ -281,7 +281,7 @@ def _container(
         "env": [*env, *_secret_folders(mounts)],
         "resources": resources,
         "volumeMounts": mounts,
-        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePath": environment.TERMINATION_LOG,
         # The runtime writes its result there; if it could not, the end of the log is
         # better than nothing.
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -309,7 +309,7 @@ def _volumes(
         spark_conf.SPARK_CONF_DIR: ["spark-defaults.conf", "log4j2.properties", "executor-template.yaml"],
     }
     if with_job:
-        directories[_JOB_DIR] = ["job.json"]
+        directories[environment.JOB_DIR] = [environment.JOB_FILE]
     items = [
         {"key": key, "path": f"{directory.rpartition('/')[2]}/{key}"}
         for directory, keys in directories.items()
@@ -355,7 +355,7 @@ def _add_credentials(storage: StorageSpec, volumes: list[JsonDict], mounts: list
         source: JsonDict = {"secretName": ref.name, "optional": True, "defaultMode": 0o440}
         if ref.as_kind == "S3":
             name, path = _S3_VOLUME, _S3_DIR
-            source["items"] = [{"key": key, "path": key} for key in _S3_KEYS]
+            source["items"] = [{"key": key, "path": key} for key in environment.S3_KEYS]
             if own:
                 source = {"secretName": own, "defaultMode": 0o440}
         elif ref.as_kind == "Files":
@@ -394,10 +394,10 @@ def _add_callback_secret(table: TableSpec, volumes: list[JsonDict], mounts: list
     The agent starts without it, because it must settle.
     """
     if table.callback is not None and table.callback.secret:
-        items = [{"key": key, "path": key} for key in callback.SECRET_KEYS]
+        items = [{"key": key, "path": key} for key in environment.CALLBACK_KEYS]
         source = {"secretName": table.callback.secret, "items": items, "optional": True, "defaultMode": 0o440}
         volumes.append({"name": _CALLBACK_VOLUME, "secret": source})
-        mounts.append({"name": _CALLBACK_VOLUME, "mountPath": callback.SECRET_DIR, "readOnly": True})
+        mounts.append({"name": _CALLBACK_VOLUME, "mountPath": environment.CALLBACK_DIR, "readOnly": True})
 
 
 def _plain(settings: PodSettings) -> list[JsonDict]:
@@ -432,13 +432,13 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
     if prefixes:
         env.append(_variable(secret_names.PREFIXES, ",".join(sorted(prefixes))))
     if any(ref.as_kind == "S3" for ref in storage.secret_refs):
-        env.append(_variable("HUDI_OPERATOR_S3_CREDENTIALS", _S3_DIR))
+        env.append(_variable(environment.S3_CREDENTIALS, _S3_DIR))
     return env
 
 
 def _secret_folders(mounts: list[JsonDict]) -> list[JsonDict]:
     """Where the process finds values that must not stand in its messages."""
-    roots = (f"{_SECRETS_DIR}/", kafka.SECRET_DIR, callback.SECRET_DIR)
+    roots = (f"{_SECRETS_DIR}/", kafka.SECRET_DIR, environment.CALLBACK_DIR)
     found = sorted(mount["mountPath"] for mount in mounts if mount["mountPath"].startswith(roots))
     return [_variable(secret_names.FOLDERS, ",".join(found))] if found else []
 
@@ -451,7 +451,7 @@ def _env_from(storage: StorageSpec) -> list[JsonDict]:
 
 def _etcd_env(config: OperatorConfig) -> list[JsonDict]:
     return [
-        _variable("HUDI_OPERATOR_ETCD_ENDPOINTS", ",".join(config.pod_etcd.endpoints)),
+        _variable(environment.ETCD_ENDPOINTS, ",".join(config.pod_etcd.endpoints)),
         _variable("HUDI_OPERATOR_ETCD_PREFIX", config.etcd.prefix),
         _variable("HUDI_OPERATOR_ETCD_CA", f"{_ETCD_DIR}/ca.crt"),
         _variable("HUDI_OPERATOR_ETCD_TOKEN", f"{_ETCD_DIR}/token"),

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hudi_contract import secret_names
+from hudi_contract import environment, secret_names
 from hudi_operator.api.pod_settings import ExecutorSettings, PodSettings
 from hudi_operator.api.spec import StorageSpec, TableSpec, WriterSpec
 from hudi_operator.manifests import quantity
 from hudi_operator.model.config import OperatorConfig
 
-GUARD = "io.hudioperator.GuardedFileSystem"
 GUARDED_CONTEXT = "io.hudioperator.GuardedAbstractFileSystem"
 PLUGIN = "io.hudioperator.HudiOperatorPlugin"
 S3_CREDENTIALS = "io.hudioperator.S3Credentials"
@@ -227,7 +226,7 @@ def _guard(scheme: str, storage: StorageSpec) -> dict[str, str]:
     if scheme == "file":
         return settings | {"spark.hadoop.fs.file.impl": "io.hudioperator.testing.GuardedLocalFileSystem"}
     delegate = storage.options.get(f"fs.{scheme}.impl", _FILE_SYSTEMS.get(scheme, ""))
-    settings |= {f"spark.hadoop.fs.{scheme}.impl": GUARD}
+    settings |= {f"spark.hadoop.fs.{scheme}.impl": environment.GUARD}
     if delegate:
         settings[f"spark.hadoop.hudi.operator.guard.{scheme}.delegate"] = delegate
     return settings

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from hudi_contract.environment import GUARD
 from hudi_contract.reports import BucketSettings
 
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
-GUARD = "io.hudioperator.GuardedFileSystem"
 S3_EXCEPTION = "com.amazonaws.services.s3.model.AmazonS3Exception"
 _NO_SUCH_SETTING = frozenset(
     {"NoSuchLifecycleConfiguration", "ObjectLockConfigurationNotFoundError", "ReplicationConfigurationNotFoundError"}

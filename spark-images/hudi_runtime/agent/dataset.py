@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from hudi_contract.outcomes import FailureClass
+from hudi_contract.words import BootstrapFormat
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify, user_error
 from hudi_runtime.table import values
@@ -20,7 +21,6 @@ from hudi_runtime.table.storage import Storage
 SHOWN = 3
 """Number of examples in a message."""
 HUDI_COLUMNS = "_hoodie_"
-PARQUET = "Parquet"
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Datase
     Raises RuntimeFailure: UserError when a person must correct something, else the class
     of the failure.
     """
-    if format != PARQUET:
-        raise UserCodeError(f"format {format} is not supported, only {PARQUET}")
+    if format != BootstrapFormat.PARQUET:
+        raise UserCodeError(f"format {format} is not supported, only {BootstrapFormat.PARQUET}")
     if Storage(spark, path).exists(".hoodie"):
         raise UserCodeError(
             f"{path} is a Hudi table, not a plain dataset: adopt it, or read it by a HudiWriter with source.hudi"

@@ -17,13 +17,13 @@ from typing import TextIO
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from hudi_contract.environment import ETCD_ENDPOINTS
 from hudi_runtime.audit import STEPS, TITLES, Expected, audit
 from hudi_runtime.audit.keys import from_etcd, from_etcdctl
 from hudi_runtime.audit.reader import reason_of
 from hudi_runtime.process import class_archive
 from hudi_runtime.process.errors import environment_secrets, redact
 
-ETCD_VARIABLE = "HUDI_OPERATOR_ETCD_ENDPOINTS"
 UNKNOWN = 2
 SETTINGS = {
     "spark.driver.memory": "1g",
@@ -70,7 +70,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--keys",
         metavar="FILE",
-        help=f"output of `etcdctl get --prefix /hudi/ -w json`; without it etcd is asked if {ETCD_VARIABLE} is set",
+        help=f"output of `etcdctl get --prefix /hudi/ -w json`; without it etcd is asked if {ETCD_ENDPOINTS} is set",
     )
     parser.add_argument(
         "--skip",
@@ -178,7 +178,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception as error:
         print(f"audit: {redact(reason_of(error), secrets=environment_secrets())}", file=sys.stderr)
         return UNKNOWN
-    keys = recorded or (from_etcd(spark) if os.environ.get(ETCD_VARIABLE) else None)
+    keys = recorded or (from_etcd(spark) if os.environ.get(ETCD_ENDPOINTS) else None)
     report = audit(
         spark,
         given.path,

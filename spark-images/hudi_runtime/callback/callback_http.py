@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hudi_contract.environment import CALLBACK_DIR, CALLBACK_KEYS
 from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved
 from hudi_runtime.process.errors import first_line
 
-SECRET_FOLDER = Path("/etc/hudi/callback")
-TOKEN, HEADERS, CA = "bearerToken", "headers", "ca.crt"
-"""Keys of the Secret."""
+SECRET_FOLDER = Path(CALLBACK_DIR)
+TOKEN, HEADERS, CA = CALLBACK_KEYS
 _LIMIT = 16384
 _HEADERS = 32
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")

@@ -14,12 +14,13 @@ from typing import Any
 
 from hudi_contract import job as contract
 from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.environment import JOB_DIR, JOB_FILE
 from hudi_contract.job import Validation
 from hudi_contract.shape import ShapeError, fields_of
 from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
 from hudi_runtime.job.merging import LATER_COMMIT, Merge
 
-DEFAULT_PATH = "/etc/hudi/job/job.json"
+DEFAULT_PATH = f"{JOB_DIR}/{JOB_FILE}"
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_contract import secret_names
+from hudi_contract.environment import S3_CREDENTIALS, S3_KEYS
 from hudi_contract.outcomes import EXIT_CODES, ErrorCode, FailureClass
 from hudi_contract.secret_names import is_secret
-
-S3_CREDENTIALS = "HUDI_OPERATOR_S3_CREDENTIALS"
-"""Environment variable: folder of the Secret with the S3 keys."""
 
 
 class RuntimeFailure(Exception):
@@ -353,7 +351,7 @@ def s3_keys(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     found = os.environ if environ is None else environ
     folder = Path(found.get(S3_CREDENTIALS, ""))
     keys: dict[str, str] = {}
-    for name in ("accessKeyId", "secretAccessKey", "sessionToken"):
+    for name in S3_KEYS:
         with contextlib.suppress(OSError):
             keys[name] = (folder / name).read_text().strip()
     return {name: value for name, value in keys.items() if value} if found.get(S3_CREDENTIALS) else {}

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from hudi_contract.environment import TERMINATION_LOG
 from hudi_contract.keys import Kind, attempt_report
 from hudi_contract.outcomes import Ending
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage, Turn
@@ -19,7 +20,6 @@ from hudi_runtime.process.errors import Failure
 from hudi_runtime.process.etcd import now_ms
 from hudi_runtime.process.session import Conflict, Session
 
-TERMINATION_LOG = "/dev/termination-log"
 TERMINATION_LIMIT = 4096
 MAX_CONFLICTS = 10
 

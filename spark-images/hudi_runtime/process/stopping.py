@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-GRACE_VARIABLE = "HUDI_OPERATOR_STOP_GRACE_SECONDS"
+from hudi_contract.environment import STOP_GRACE_SECONDS
+
 DEFAULT_GRACE_SECONDS = 30.0
 LEAVE_SECONDS = 10.0
 """Part of the grace period reserved for abandoning the instant and deregistering; at most 40
@@ -41,7 +42,7 @@ class Stop:
         if self._event.is_set():
             return
         self._event.set()
-        grace = float(os.environ.get(GRACE_VARIABLE, DEFAULT_GRACE_SECONDS))
+        grace = float(os.environ.get(STOP_GRACE_SECONDS, DEFAULT_GRACE_SECONDS))
         timer = threading.Timer(working_seconds(grace), self._over)
         timer.daemon = True
         timer.start()

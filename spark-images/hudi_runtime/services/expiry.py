@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hudi_contract.options import TTL_PATTERN
 from hudi_contract.outcomes import FailureClass
 from hudi_contract.words import Result
 from hudi_runtime.process.errors import classify
@@ -28,8 +29,6 @@ from hudi_runtime.services.triggers import Done
 from hudi_runtime.settle.agent_table import AgentTable
 
 ACTION = "replacecommit"
-PATTERN = "hudi.operator.ttl.partition.pattern"
-"""Not a Hudi option: only partitions whose whole path matches this pattern expire."""
 DAYS = "hoodie.partition.ttl.strategy.days.retain"
 SINCE = "hoodie.partition.ttl.management.strategy.type"
 LAST_WRITE, CREATION = "KEEP_BY_TIME", "KEEP_BY_CREATION_TIME"
@@ -75,7 +74,7 @@ class Expiry:
         they are left for the next run. Raises the error when that leaves none, or all; the instant
         is abandoned then.
         """
-        known = {key: value for key, value in options.items() if key != PATTERN}
+        known = {key: value for key, value in options.items() if key != TTL_PATTERN}
         config = self.config({**known, LIMIT: str(2**31 - 1), DAYS: "1", SINCE: LAST_WRITE})
         now = datetime.now(UTC)
         found, limit = self._expired(config, options, now=now), int(options[LIMIT])
@@ -128,7 +127,7 @@ class Expiry:
         partitions = self.table.partitions()
         if options[SINCE] == CREATION:
             self.begun_anew(partitions)
-        pattern = options.get(PATTERN, "")
+        pattern = options.get(TTL_PATTERN, "")
         old = [p for p in partitions if (not pattern or re.fullmatch(pattern, p)) and self._is_old(p, options, now=now)]
         live = set(self.table.live_partitions(config)) if old else set()
         if options[SINCE] == CREATION:

@@ -21,22 +21,13 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Row, functions, types
 
 from hudi_contract.outcomes import ErrorCode
+from hudi_runtime.table.values import NO_VALUE, PARTITION_KINDS
 
 MOST_PARTITIONS = 500
 """A batch with rows of more partitions is compared with the whole table: the condition grows with
 each partition.
 """
-_KINDS = (
-    types.StringType,
-    types.ByteType,
-    types.ShortType,
-    types.IntegerType,
-    types.LongType,
-    types.BooleanType,
-    types.DateType,
-)
 _WORD = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _YEARS = (1900, 9999)
 """Range of years; earlier dates depend on the calendar."""
 
@@ -51,7 +42,7 @@ def may_prune(frame: DataFrame, columns: types.StructType | None, fields: Sequen
         {field.name: field.dataType for field in of.fields} for of in (frame.schema, columns or types.StructType())
     )
     return bool(fields) and all(
-        name in here and here[name] == there.get(name) and isinstance(here[name], _KINDS) for name in fields
+        name in here and here[name] == there.get(name) and isinstance(here[name], PARTITION_KINDS) for name in fields
     )
 
 
@@ -82,7 +73,7 @@ def plain(value: object) -> bool:
     if isinstance(value, datetime.date):
         return _YEARS[0] <= value.year <= _YEARS[1]
     if isinstance(value, str):
-        return _WORD.fullmatch(value) is not None and value != _HIVE_NULL
+        return _WORD.fullmatch(value) is not None and value != NO_VALUE
     return isinstance(value, (bool, int))
 
 

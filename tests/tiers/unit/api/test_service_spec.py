@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from hudi_contract.options import TTL_PATTERN
 from hudi_operator.api import metadata_table, services
 from hudi_operator.api.fields import SpecError, read
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.spec import TableSpec
-from hudi_runtime.services.expiry import LIMIT, PATTERN
+from hudi_runtime.services.expiry import LIMIT
 
 
 def given(raw: dict[str, Any], *, merge_on_read: bool = True) -> tuple[services.Service, ...]:
@@ -115,7 +116,7 @@ def test_partitions_expire_when_it_is_asked_for() -> None:
         f"{prefix}.management.strategy.type": "KEEP_BY_TIME",
         f"{prefix}.strategy.days.retain": "30",
         f"{prefix}.strategy.max.delete.partitions": "1000",
-        PATTERN: "day=.*",
+        TTL_PATTERN: "day=.*",
     }
     created = made({"ttl": {"retainSeconds": 86400, "since": "Creation", "maxPartitionsPerRun": 7}})["ttl"].options
     assert created[f"{prefix}.management.strategy.type"] == "KEEP_BY_CREATION_TIME"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_contract import job, keys, outcomes, reports, settle, table_keys, words
+from hudi_contract import environment, job, keys, outcomes, reports, settle, table_keys, words
 from hudi_contract.settle import Phase
 from hudi_contract.shape import Record, fields_of
 from tests.support import ROOT
@@ -30,6 +30,10 @@ WORDS = {
     words.Outcome.REEXECUTED.value,
 } - {"Pending"}
 """Words that mean one thing wherever they stand; Pending is a phase of pods, too."""
+GIVEN = {
+    text for text in vars(environment).values() if isinstance(text, str) and re.match("HUDI_OPERATOR_|/|io[.]", text)
+}
+"""Variables, files and classes that the operator gives to a pod, and the runtime looks for."""
 STATES = {state.value for state in words.WriterState}
 STATEFUL = (*(f"operator/hudi_operator/{part}" for part in ("plan", "control", "metrics")), "spark-images/hudi_runtime")
 """Where a state of a writer is decided, or followed."""
@@ -126,7 +130,12 @@ def raw_records(tree: ast.AST) -> list[str]:
     return found
 
 
-RULES = {"keys": keys_by_hand, "words": words_by_hand, "records": raw_records}
+def given_by_hand(tree: ast.AST) -> list[str]:
+    """Names of variables, files and classes that both halves know."""
+    return [f"{line}: {text}" for line, text, _ in constants(tree) if text in GIVEN]
+
+
+RULES = {"keys": keys_by_hand, "words": words_by_hand, "records": raw_records, "environment": given_by_hand}
 
 
 def sources(half: str) -> list[Path]:
@@ -156,6 +165,8 @@ def test_nothing_of_the_contract_is_said_twice(half: str, rule: str) -> None:
         ("words", 'record.phase in ("Swept", "Settled")'),
         ("words", 'item.state != "Abandoned"'),
         ("words", 'code == "HUDIOP-FENCED"'),
+        ("environment", 'os.environ["HUDI_OPERATOR_S3_CREDENTIALS"]'),
+        ("environment", 'GUARD = "io.hudioperator.GuardedFileSystem"'),
         ("records", 'view.gate.get("state")'),
         ("records", 'entry.value["inc"]'),
         ("records", 'entry.value.get("claimedBy")'),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hudi_contract import naming
+from hudi_contract import environment, naming
 from hudi_operator.api.spec import SpecError, TableSpec
 from hudi_operator.manifests import configmaps, namespace, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
@@ -135,7 +135,7 @@ def test_its_executors_belong_to_its_pod_and_leave_evidence() -> None:
     assert settings["spark.sql.shuffle.partitions"] == "6"
     assert settings["spark.plugins"] == spark_conf.PLUGIN, "each JVM that writes the metadata table needs it"
     assert settings["spark.scheduler.mode"] == "FAIR"
-    assert settings["spark.hadoop.fs.s3a.impl"] == spark_conf.GUARD
+    assert settings["spark.hadoop.fs.s3a.impl"] == environment.GUARD
     template = yaml.safe_load(config_map["data"]["executor-template.yaml"])
     assert template["metadata"]["labels"] == {
         "app.kubernetes.io/name": "hudi",

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.options import TTL_PATTERN
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.process.errors import RuntimeFailure
-from hudi_runtime.services.expiry import CREATION, DAYS, LAST_WRITE, LIMIT, PATTERN, SINCE, Expiry, before, last_write
+from hudi_runtime.services.expiry import CREATION, DAYS, LAST_WRITE, LIMIT, SINCE, Expiry, before, last_write
 from hudi_runtime.services.triggers import Result
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import write_info
@@ -55,7 +56,7 @@ def run(
     table.emptied = lambda some, instant: emptied.append((list(some), instant))
     table.deleted_partitions = dict
     expiry = Expiry(table, lambda options: configs.append(dict(options)) or options, lambda _: None)
-    options = {DAYS: str(days), SINCE: since, LIMIT: str(limit), **({PATTERN: pattern} if pattern else {})}
+    options = {DAYS: str(days), SINCE: since, LIMIT: str(limit), **({TTL_PATTERN: pattern} if pattern else {})}
     found = expiry._expired({}, options, now=NOW)[:limit]
     if not found:
         assert expiry.run(options).result is Result.NOTHING_TO_DO

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
+from hudi_contract.environment import STOP_GRACE_SECONDS
 from hudi_contract.outcomes import EXIT_CODES
 from hudi_runtime.process import spark as sp
-from hudi_runtime.process.stopping import GRACE_VARIABLE
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.writer import attempt as writer
 from tests.support.world.job_json import JOB
@@ -109,7 +109,7 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, grace: str, **job: Any) 
     monkeypatch.setattr(writer.predecessor, "await_lock", lambda *_, **__: 0.0)
     monkeypatch.setattr(writer.gate, "closed_for", lambda _session: "")
     monkeypatch.setattr(writer.progress, "read", lambda *_, **__: (Progress(), "0"))
-    monkeypatch.setenv(GRACE_VARIABLE, grace)
+    monkeypatch.setenv(STOP_GRACE_SECONDS, grace)
     for name, value in (("HUDI_OPERATOR_JOB", "job.json"), ("HUDI_OPERATOR_TERMINATION_LOG", "told.json")):
         monkeypatch.setenv(name, str(folder / value))
     (folder / "job.json").write_text(json.dumps(JOB | job))
