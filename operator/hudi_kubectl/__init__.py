@@ -7,7 +7,8 @@ kubectl's. It needs Python 3.9 and nothing else. `cluster` runs kubectl, `object
 (each by one patch, `changing`, whose carrying out `waiting` follows), `auditing` a Job that they
 start. `importing` and the folder `streamer` translate jobs, and ask no cluster. Of this repository
 all of them use `hudi_contract` alone, the names of secrets, the rules for options and the defaults
-of namespaces: they read the API, and know nothing of the operator's code. The console
+of namespaces: they read the API, and know nothing of the operator's code. The enums of the contract
+need Python 3.11; the words that are repeated here are compared with them by a test. The console
 (`hudi_console`) shows by the same modules what `kubectl hudi` prints.
 
 `planning`, which says what would happen to a file that is about to be applied, is the exception:

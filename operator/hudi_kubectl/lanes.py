@@ -24,6 +24,8 @@ SERVICE, SAVEPOINT, RESTORE = "service", "savepoint", "restore"
 """Kinds of bars besides those of `pictures`."""
 PHASES = {"Fenced": FENCED, "Terminating": FENCED, "Draining": DRAINED}
 """Phases of settling in which nothing is rolled back yet."""
+IS_FENCED, IS_UNLOCKED, ROLLS_BACK = "Fenced", "Unlocked", "RollingBack"
+"""Reasons of Events of a table about a dead process."""
 BAD = (FAILED, "Interrupted")
 KEPT = timedelta(hours=24)
 """How long :func:`remembered` keeps what no status has any more."""
@@ -155,17 +157,17 @@ def _settling(table: Table, at: datetime, events: Iterable[JsonDict]) -> list[La
     recent = ((m, e) for m, e in told if m is not None and m >= at - KEPT)  # whoever writes an Event chooses its time
     for moment, one in sorted(recent, key=lambda pair: pair[0]):
         message, reason = str(one.get("message") or ""), one.get("reason")
-        label, sign, _ = message.partition(" is fenced: " if reason == "Fenced" else ": ")
+        label, sign, _ = message.partition(" is fenced: " if reason == IS_FENCED else ": ")
         about = one.get("involvedObject") or {}
         if not sign or (about.get("kind"), about.get("name")) != ("HudiTable", table.name):
             continue
-        bars = found.setdefault(_pod(label), []) if reason in ("Fenced", "Unlocked", "RollingBack") else []
-        if reason == "Fenced":
+        bars = found.setdefault(_pod(label), []) if reason in (IS_FENCED, IS_UNLOCKED, ROLLS_BACK) else []
+        if reason == IS_FENCED:
             fenced[label] = moment
             bars.append(Bar(FENCED, moment, moment, message))
-        elif reason == "Unlocked":
+        elif reason == IS_UNLOCKED:
             bars.append(Bar(FENCED, fenced.get(label, moment), moment, f"{label} was fenced until it had no lock"))
-        elif reason == "RollingBack":
+        elif reason == ROLLS_BACK:
             bars.append(Bar(ROLLED_BACK, moment, moment, message))
     for one in table.status.get("settling") or []:
         label = str(one.get("pod") or _pod(str(one.get("attempt") or one.get("incarnation"))))

@@ -9,11 +9,11 @@ from typing import Any
 from hudi_kubectl import finding, waiting
 from hudi_kubectl.changing import SPEC, Fields, How, change, confirm, nonce, told
 from hudi_kubectl.cluster import Failed, Kubectl
-from hudi_kubectl.objects import JsonDict, Table, Thing, Writer, now, when
+from hudi_kubectl.objects import FAILED, RUNNING, JsonDict, Table, Thing, Writer, now, when
 from hudi_kubectl.screen import Screen
 from hudi_kubectl.waiting import Seen, waits
 
-COMPLETED, FAILED, PENDING, DELETED = "Completed", "Failed", "Pending", "Deleted"
+COMPLETED, PENDING, DELETED = "Completed", "Pending", "Deleted"
 SERVICES = {
     "clean": "clean",
     "archive": "archive",
@@ -33,6 +33,12 @@ FROZEN = ("Frozen", "OtherLockAuthority")
 MOST_SAVEPOINTS = 16
 MOST_HOLDS, LONGEST_HOLD = 16, 604_800
 GRANTED = "Granted"
+NOTHING_HELD = ("Refused", "Expired")
+"""Outcomes of a hold that keeps nothing."""
+UNPROVEN = ("Fenced", "Terminating")
+"""Phases of settling in which the death is not proven yet."""
+PENDING_INSTANTS, TABLE_EXISTS = "PendingInstants", "TableExists"
+"""Reasons of Stalled that end with a decision about an adoption."""
 _UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+)")
 _NOT_PROVEN = re.compile(r"pod (\S+) \(uid ([0-9a-f-]{36})\) on (?:node (\S+)|an unknown node) is not proven dead")
 
@@ -232,7 +238,7 @@ def _later_savepoints(thing: Thing, to: str, how: How) -> list[str]:
     if outcome != COMPLETED:
         raise Failed(f"--savepoint {to}: it is {outcome}, and a table is restored to one that is {COMPLETED}")
     going_on = thing.status.get("restore") or {}
-    if going_on.get("outcome") == "Running" or (going_on.get("outcome") == PENDING and not how.force):
+    if going_on.get("outcome") == RUNNING or (going_on.get("outcome") == PENDING and not how.force):
         raise Failed(
             f"spec.restore of HudiTable {thing.name}: the restore to {going_on.get('savepoint')!r} is "
             f"{going_on.get('outcome')}"
@@ -274,7 +280,7 @@ def _restore_of(to: str, word: str) -> Callable[[Thing], Seen]:
         if outcome in (FAILED, "NotExecuted"):
             said = one.get("message") or "nothing was changed"
             return Seen(f"restore to {to}: {outcome}: {said}", is_over=True, is_well=False)
-        if outcome == "Running":
+        if outcome == RUNNING:
             said = f": {one['message']}" if one.get("message") else ""
             return Seen(f"restore to {to}: {outcome}, {one.get('undone', 0)} instants to undo{said}")
         return Seen(f"restore to {to}: {outcome}: {waits(Table(thing.raw))}")
@@ -312,7 +318,7 @@ def hold(
                 f"spec.holds of HudiTable {thing.name}: {called!r} is there already ({outcome}): take another name"
             )
         if len(known) >= MOST_HOLDS:
-            over = [one["name"] for one in thing.status.get("holds") or [] if one.get("outcome") in _NOTHING_HELD]
+            over = [one["name"] for one in thing.status.get("holds") or [] if one.get("outcome") in NOTHING_HELD]
             raise Failed(
                 f"spec.holds of HudiTable {thing.name}: {len(known)} names, and there may be {MOST_HOLDS}: end one "
                 f"first; over: {', '.join(map(str, over)) or 'none'}"
@@ -324,10 +330,6 @@ def hold(
     return waiting.follow(kubectl, screen, table, _hold_of(called), how)
 
 
-_NOTHING_HELD = ("Refused", "Expired")
-"""Outcomes of a hold that keeps nothing."""
-
-
 def _hold_of(called: str) -> Callable[[Thing], Seen]:
     def look(thing: Thing) -> Seen:
         if not _found(thing.spec.get("holds"), "name", called):
@@ -336,7 +338,7 @@ def _hold_of(called: str) -> Callable[[Thing], Seen]:
         outcome, why = one.get("outcome", PENDING), f": {one['message']}" if one.get("message") else ""
         if outcome == GRANTED:
             return Seen(f"hold {called}: {outcome}, commit {one.get('instant')} until {one.get('until')}", is_over=True)
-        over = outcome in _NOTHING_HELD
+        over = outcome in NOTHING_HELD
         return Seen(f"hold {called}: {outcome}{why}", is_over=over, is_well=not over)
 
     return look
@@ -408,7 +410,7 @@ def _service_of(kind: str, word: str, before: tuple[Any, ...]) -> Callable[[Thin
             return Seen(f"{kind}: {outcome}{message}; it is tried again", is_over=True, is_well=False)
         if wanted != word and one.get("executedNonce") != word:
             return Seen(f"{kind}: its runNonce is another one by now", is_over=True, is_well=False)
-        if one.get("executedNonce") == word or outcome == "Running":
+        if one.get("executedNonce") == word or outcome == RUNNING:
             return Seen(f"{kind}: {outcome}{message}")
         if outcome == FAILED:
             return Seen(f"{kind}: its last run failed{message}; it is tried again")
@@ -479,12 +481,12 @@ def adopt(kubectl: Kubectl, screen: Screen, name: str, instants: Sequence[str], 
     table = finding.table_named(kubectl, name)
     stalled = table.condition("Stalled")
     reason = str(stalled.get("reason")) if stalled.get("status") == "True" else ""
-    if not instants and reason == "PendingInstants":
+    if not instants and reason == PENDING_INSTANTS:
         raise Failed(
             f"HudiTable {table.name}: {stalled.get('message')}. Name each of them with --roll-back INSTANT: by that "
             "you say that its writer has ended for good"
         )
-    if reason not in ("PendingInstants", "TableExists") and not how.force:
+    if reason not in (PENDING_INSTANTS, TABLE_EXISTS) and not how.force:
         said = f"Stalled is {stalled.get('status', 'Unknown')}, {stalled.get('reason', 'no reason')}"
         raise Failed(
             f"HudiTable {table.name} waits for no decision about an adoption: {said}; --force makes it beforehand"
@@ -505,7 +507,7 @@ def adopt(kubectl: Kubectl, screen: Screen, name: str, instants: Sequence[str], 
     changed = change(kubectl, table, fields, how)
     done = f"instants {', '.join(instants)} are to be settled" if instants else "the table at its path is to be adopted"
     told(screen, changed, how, f": {done}")
-    return waiting.follow(kubectl, screen, table, _without_stall(("PendingInstants", "TableExists")), how)
+    return waiting.follow(kubectl, screen, table, _without_stall((PENDING_INSTANTS, TABLE_EXISTS)), how)
 
 
 def _without_stall(before: Sequence[str]) -> Callable[[Thing], Seen]:
@@ -617,7 +619,7 @@ def _awaited(table: Table) -> dict[str, tuple[str, str]]:
     """Pods whose death is to be proven: uid and node of each, as far as the status names them."""
     found: dict[str, tuple[str, str]] = {}
     for one in table.status.get("settling") or []:
-        if one.get("pod") and one.get("phase") in ("Fenced", "Terminating"):
+        if one.get("pod") and one.get("phase") in UNPROVEN:
             found.setdefault(str(one["pod"]), ("", ""))
         for pod, uid, node in _NOT_PROVEN.findall(str(one.get("waitingFor") or "")):
             found[pod] = (uid, node)

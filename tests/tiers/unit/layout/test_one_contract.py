@@ -30,6 +30,8 @@ WORDS = {
     words.Outcome.REEXECUTED.value,
 } - {"Pending"}
 """Words that mean one thing wherever they stand; Pending is a phase of pods, too."""
+TOOLS = ("operator/hudi_kubectl", "operator/hudi_console")
+"""They cannot import the enums, and name a word once (tests/tiers/unit/kubectl/test_words.py)."""
 GIVEN = {
     text for text in vars(environment).values() if isinstance(text, str) and re.match("HUDI_OPERATOR_|/|io[.]", text)
 }
@@ -152,6 +154,13 @@ def test_nothing_of_the_contract_is_said_twice(half: str, rule: str) -> None:
         if (hits := RULES[rule](ast.parse(path.read_text())))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_no_tool_compares_a_word_as_a_text(tool: str) -> None:
+    found = {str(path.relative_to(ROOT)): words_by_hand(ast.parse(path.read_text())) for path in sources(tool)}
+    assert found
+    assert {path: hits for path, hits in found.items() if hits} == {}
 
 
 @pytest.mark.parametrize(
