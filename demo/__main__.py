@@ -20,6 +20,9 @@ from demo.lake import moment
 from demo.picture import Bar
 from demo.screen import DemoFailed, Screen
 from demo.world import NAMESPACE, OPERATOR_NAMESPACE, OUT, TABLE, TOGETHER, World, prepare
+from hudi_contract.keys import Kind
+from hudi_contract.table_keys import InstantRecord
+from hudi_contract.words import InstantState
 
 
 def describe(writers: dict[str, JsonDict]) -> str:
@@ -99,7 +102,7 @@ def bars(findings: Findings) -> tuple[list[Bar], list[str]]:
     refused = {entry.get("instant") for _, entry in findings.conflicts}
     found: list[Bar] = []
     now = time.time()
-    for held in protocol.intervals(changes, "/instant/"):
+    for held in protocol.intervals(changes, Kind.INSTANT):
         row = row_of(held.attempt)
         start = moment(held.what).timestamp()
         if row == "agent":
@@ -117,7 +120,7 @@ def bars(findings: Findings) -> tuple[list[Bar], list[str]]:
                     "refused" if held.what in refused else "failed",
                 )
             )
-    found.extend(Bar("lock", held.start, held.end or now, "lock") for held in protocol.intervals(changes, "/lock"))
+    found.extend(Bar("lock", held.start, held.end or now, "lock") for held in protocol.intervals(changes, Kind.LOCK))
     if kill is not None and "rolled back" in kill.times and not any(bar.row == "agent" for bar in found):
         end = kill.at + kill.times["rolled back"]
         found.append(Bar("agent", kill.at + kill.times.get("unlocked", 0.0), end, "rollback"))
@@ -141,11 +144,7 @@ def row_of(attempt: str) -> str:
 def abandoned_at(changes: list[protocol.Change], instant: str) -> float | None:
     """When the owner abandoned the instant; None when it never did."""
     for change in changes:
-        if (
-            change.key.endswith(f"/instant/{instant}")
-            and change.value is not None
-            and change.value.get("state") == "Abandoned"
-        ):
+        if change.of == (Kind.INSTANT, instant) and change.read(InstantRecord).state is InstantState.ABANDONED:
             return change.at
     return None
 

@@ -17,6 +17,8 @@ from demo.killing import Kill
 from demo.lake import Instant, data_files, moment
 from demo.readers import TableAnswers
 from demo.world import EVENTS, NAMESPACE, OUT, TABLE, WRITERS, World
+from hudi_contract.keys import PREFIX, Kind, kind_of, tables_prefix
+from hudi_contract.table_keys import Registration
 
 COMMITS = {"load": 1, "live": len(flights.LIVE_MONTHS), "backfill": len(flights.CORRECTIONS), "encrypt": 1}
 
@@ -186,25 +188,21 @@ def no_pod(f: Findings) -> tuple[bool, str]:
 def no_key(f: Findings) -> tuple[bool, str]:
     table = cluster.get("huditable", TABLE, "-n", NAMESPACE).get("status", {}).get("tableId", "")
     left = []
-    for key, value in f.world.watch.latest(f"/tables/{table}/").items():
-        part = key.split(f"/tables/{table}/", 1)[1]
-        if (
-            part == "lock"
-            or part.startswith(("instant/", "queue/"))
-            or (part.startswith(("writer/", "alive/")) and not _of_agent(f, part, value))
+    range = tables_prefix(PREFIX, table)
+    for key in f.world.watch.latest(range):
+        part = key.removeprefix(range)
+        kind, name = kind_of(part)
+        if kind in (Kind.LOCK, Kind.INSTANT, Kind.QUEUE) or (
+            kind in (Kind.WRITER, Kind.ALIVE) and not _is_agent(f, name)
         ):
             left.append(part)
     return bool(table) and not left, ", ".join(left) or "no lock, instant, ticket or registration of a writer"
 
 
-def _of_agent(f: Findings, part: str, value: dict[str, object]) -> bool:
-    if value.get("role") == "agent":
-        return True
-    inc = part.split("/", 1)[1]
-    return any(
-        change.value is not None and change.value.get("role") == "agent"
-        for change in f.world.watch.changes(f"/writer/{inc}")
-    )
+def _is_agent(f: Findings, inc: str) -> bool:
+    """Whether an incarnation was registered as an agent."""
+    known = (change for change in f.world.watch.changes() if change.of == (Kind.WRITER, inc))
+    return any(change.read(Registration).is_agent for change in known)
 
 
 CHECKS: list[tuple[str, Callable[[Findings], tuple[bool, str]]]] = [

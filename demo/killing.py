@@ -13,6 +13,9 @@ from demo.lake import DataFile, data_files
 from demo.protocol import Settling, attempts, settlings
 from demo.screen import DemoFailed
 from demo.world import NAMESPACE, World
+from hudi_contract.keys import Kind
+from hudi_contract.settle import Phase
+from hudi_contract.table_keys import InstantRecord, Lock
 
 KILLS = 4
 """Maximum number of kills. A kill may come too late for its instant; then the writer of the next
@@ -90,10 +93,11 @@ def _instants(world: World, writer: str) -> dict[str, str]:
     who = attempts(changes)
     found = {}
     for change in changes:
-        if "/instant/" in change.key and change.value is not None:
-            attempt = who.get(change.value.get("inc", ""), "")
+        kind, name = change.of
+        if kind == Kind.INSTANT and change.value is not None:
+            attempt = who.get(change.read(InstantRecord).inc, "")
             if attempt.startswith(f"{NAMESPACE}.{writer}-"):
-                found[change.key.rsplit("/", 1)[1]] = attempt
+                found[name] = attempt
     return dict(sorted(found.items()))
 
 
@@ -121,9 +125,8 @@ def _first_files(world: World, instant: str) -> list[DataFile]:
 
 
 def _holds_lock(world: World, attempt: str) -> bool:
-    return any(
-        value.get("attempt") == attempt for key, value in world.watch.latest("/lock").items() if key.endswith("/lock")
-    )
+    last = {change.key: change for change in world.watch.changes() if change.of[0] == Kind.LOCK}
+    return any(change.read(Lock).attempt == attempt for change in last.values())
 
 
 def _completed(world: World, instant: str, *, seconds: float) -> bool:
@@ -139,7 +142,7 @@ def follow(world: World, kill: Kill, writer: str) -> None:
     """Wait until the dead attempt is settled and the next one has a pod; fills ``kill.times``."""
 
     def settled() -> tuple[bool | None, str]:
-        record = next((s for s in settlings(world.watch.changes("/settle/")) if s.attempt == kill.attempt), None)
+        record = next((s for s in settlings(world.watch.changes()) if s.attempt == kill.attempt), None)
         if record is not None:
             _note(kill, record)
         following = [
@@ -163,7 +166,7 @@ def _is_driver(pod: str, writer: str) -> bool:
     return pod.startswith(f"{writer}-") and "-exec-" not in pod
 
 
-PROVEN = ("Draining", "Unlocked", "RollingBack", "Swept", "Settled")
+PROVEN = tuple(phase.name for phase in Phase if phase >= Phase.Draining)
 
 
 def _note(kill: Kill, record: Settling) -> None:
@@ -173,10 +176,10 @@ def _note(kill: Kill, record: Settling) -> None:
     """
     phases = record.phases
     steps = {
-        "fenced": ("Fenced", "Terminating", *PROVEN),
+        "fenced": tuple(phase.name for phase in Phase),
         "proven": PROVEN,
         "unlocked": PROVEN[1:],
-        "settled": ("Settled",),
+        "settled": (Phase.Settled.name,),
     }
     for step, names in steps.items():
         seen = [phases[name] for name in names if name in phases]

@@ -11,10 +11,18 @@ import json
 import subprocess
 import threading
 import time
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from hudi_contract import records
+from hudi_contract.keys import PREFIX, RANGES, Kind, kind_of
+from hudi_contract.settle import SettleRecord
+from hudi_contract.shape import Record
+from hudi_contract.table_keys import InstantRecord, Lock, Registration
+from hudi_contract.words import Outcome
 
 JsonDict = dict[str, Any]
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,15 @@ class Change:
     revision: int
     key: str
     value: JsonDict | None
+
+    @property
+    def of(self) -> tuple[str, str]:
+        """Kind and name of the key: ``("instant", "20260301120000000")``."""
+        return kind_of(self.key.removeprefix(f"{PREFIX}/").split("/", 2)[-1])
+
+    def read(self, record: type[R]) -> R:
+        """The value as a record of the contract; one of defaults for a deletion."""
+        return records.stored(*self.of, self.value or {}).read(record)
 
 
 def parse(line: str, at: float) -> list[Change]:
@@ -74,9 +91,7 @@ class Watch:
 
         The writers' certificate may read two ranges, but not the keys between them.
         """
-        found = [
-            json.loads(self.ask("get", "--prefix", part, "-w", "json")) for part in ("/hudi/control/", "/hudi/tables/")
-        ]
+        found = [json.loads(self.ask("get", "--prefix", f"{PREFIX}/{part}/", "-w", "json")) for part in RANGES]
         return json.dumps({"kvs": [pair for answer in found for pair in answer.get("kvs") or []]})
 
     def start(self) -> None:
@@ -130,44 +145,44 @@ class Held:
     start: float
     end: float
     how: str
-    """``Pending``, ``Abandoned`` for an instant; ``lock`` for the lock."""
+    """State of an instant's record; ``lock`` for the lock."""
 
 
 def attempts(changes: list[Change]) -> dict[str, str]:
     """Attempt of each incarnation ever registered."""
-    return {
-        c.value["inc"]: c.value.get("attempt", "")
-        for c in changes
-        if c.value and "/writer/" in c.key and "inc" in c.value
-    }
+    found = (c.read(Registration) for c in changes if c.value and c.of[0] == Kind.WRITER)
+    return {one.inc: one.attempt for one in found}
 
 
-def intervals(changes: list[Change], part: str) -> list[Held]:
-    """Intervals of ownership, from the changes of ``/lock`` (part ``/lock``) or ``/instant/``."""
+def intervals(changes: list[Change], kind: Kind) -> list[Held]:
+    """Intervals of ownership, of the lock or of instants (the kind of their keys)."""
     who = attempts(changes)
-    open_: dict[str, tuple[float, JsonDict]] = {}
+    open_: dict[str, Change] = {}
     found = []
-    for change in changes:
-        if part not in change.key or (part == "/lock" and not change.key.endswith("/lock")):
-            continue
+    for change in (change for change in changes if change.of[0] == kind):
+        before = open_.pop(change.key, None)
         if change.value is None:
-            start, value = open_.pop(change.key, (change.at, {}))
-            found.append(_held(change.key, value, start, change.at, who))
-        elif change.key in open_ and open_[change.key][1].get("inc") == change.value.get("inc"):
-            open_[change.key] = (open_[change.key][0], change.value)
+            found.append(_held(before or change, before.at if before else change.at, change.at, who))
+        elif before is not None and _owner(before) == _owner(change):
+            open_[change.key] = replace(change, at=before.at)
         else:
-            if change.key in open_:  # overwritten by another owner: two intervals, not one
-                start, value = open_.pop(change.key)
-                found.append(_held(change.key, value, start, change.at, who))
-            open_[change.key] = (change.at, change.value)
-    found.extend(_held(key, value, start, 0.0, who) for key, (start, value) in open_.items())
+            if before is not None:  # overwritten by another owner: two intervals, not one
+                found.append(_held(before, before.at, change.at, who))
+            open_[change.key] = change
+    found.extend(_held(change, change.at, 0.0, who) for change in open_.values())
     return sorted(found, key=lambda held: held.start)
 
 
-def _held(key: str, value: JsonDict, start: float, end: float, who: dict[str, str]) -> Held:
-    name = key.rsplit("/", 1)[1]
-    inc = value.get("inc", "")
-    return Held(name, value.get("attempt") or who.get(inc, inc), start, end, value.get("state", "lock"))
+def _owner(change: Change) -> str:
+    return change.read(Lock if change.of[0] == Kind.LOCK else InstantRecord).inc
+
+
+def _held(change: Change, start: float, end: float, who: dict[str, str]) -> Held:
+    kind, name = change.of
+    inc = _owner(change)
+    if kind == Kind.LOCK:
+        return Held(kind, change.read(Lock).attempt or who.get(inc, inc), start, end, kind)
+    return Held(name, who.get(inc, inc), start, end, change.read(InstantRecord).state or "")
 
 
 @dataclass(frozen=True)
@@ -186,16 +201,14 @@ def settlings(changes: list[Change]) -> list[Settling]:
     """All settlings seen so far."""
     found: dict[str, Settling] = {}
     for change in changes:
-        if "/settle/" not in change.key or change.value is None:
+        if change.of[0] != Kind.SETTLE or change.value is None:
             continue
-        value = change.value
-        inc = change.key.rsplit("/", 1)[1]
-        record = found.setdefault(inc, Settling(inc, value.get("attempt", ""), {}, {}, {}))
-        record.phases.setdefault(value.get("phase", ""), change.at)
-        for instant, facts in (value.get("instants") or {}).items():
-            outcome = facts.get("outcome")
-            if outcome:
-                record.outcomes[instant] = outcome
-            if outcome == "RolledBack":
+        stored = change.read(SettleRecord)
+        record = found.setdefault(stored.inc, Settling(stored.inc, stored.attempt, {}, {}, {}))
+        record.phases.setdefault(stored.phase.name, change.at)
+        for instant, facts in stored.instants.items():
+            if facts.outcome is not None:
+                record.outcomes[instant] = facts.outcome.value
+            if facts.outcome is Outcome.ROLLED_BACK:
                 record.rolled_back.setdefault(instant, change.at)
     return list(found.values())

@@ -5,7 +5,6 @@ Secrets, watches.
 from __future__ import annotations
 
 import base64
-import hashlib
 import os
 import secrets
 import socket
@@ -21,6 +20,8 @@ from demo.cluster import ROOT, JsonDict, kubectl
 from demo.lake import Lake
 from demo.protocol import Watch
 from demo.screen import DemoFailed, Screen
+from hudi_contract import naming
+from hudi_contract.keys import PREFIX, TABLES, tables_prefix
 
 NAMESPACE = "flights"
 STORAGE_NAMESPACE = "storage"
@@ -190,7 +191,7 @@ def fresh_path(lake: Lake) -> str:
 
 def table_id(path: str) -> str:
     """The table's name in etcd (docs/design/contracts.md, section 1)."""
-    return hashlib.sha256(f"s3a://{path}".encode()).hexdigest()[:32]
+    return naming.table_id(f"s3a://{path}")
 
 
 def upload(screen: Screen, lake: Lake) -> None:
@@ -241,7 +242,7 @@ def etcd_watch(
             for flag, name in (("cacert", "ca.crt"), ("cert", "tls.crt"), ("key", "tls.key"))
         ],
     ]
-    watch = Watch(command, f"/hudi/tables/{table}/" if table else "/hudi/tables/")
+    watch = Watch(command, tables_prefix(PREFIX, table) if table else f"{PREFIX}/{TABLES}/")
 
     def answers() -> tuple[bool | None, str]:
         return (True, "") if watch.begin() else (None, "no answer yet")

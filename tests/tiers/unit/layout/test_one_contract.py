@@ -1,5 +1,5 @@
-"""The contract stands in hudi_contract alone: operator and runtime spell no key, read no record as
-a dict, and use no word of the protocol as a text.
+"""The contract stands in hudi_contract alone: operator, runtime and demo spell no key, read no
+record as a dict, and use no word of the protocol as a text.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def sources(half: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("half", [*HALVES, "demo"])
 def test_nothing_of_the_contract_is_said_twice(half: str, rule: str) -> None:
     assert sources(half)
     found = {
