@@ -174,7 +174,7 @@ def intervals(changes: list[Change], kind: Kind) -> list[Held]:
 
 
 def _owner(change: Change) -> str:
-    return change.read(Lock if change.of[0] == Kind.LOCK else InstantRecord).inc
+    return change.read(Lock).inc if change.of[0] == Kind.LOCK else change.read(InstantRecord).inc
 
 
 def _held(change: Change, start: float, end: float, who: dict[str, str]) -> Held:

@@ -1,5 +1,6 @@
 """The contract stands in hudi_contract alone: operator, runtime and demo spell no key, read no
-record as a dict, and use no word of the protocol as a text.
+record as a dict, and use no word of the protocol as a text. Tests do spell them
+(docs/design/testing.md, Tests of both halves together).
 """
 
 from __future__ import annotations
