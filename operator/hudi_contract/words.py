@@ -217,6 +217,13 @@ class TableType(StrEnum):
     MERGE_ON_READ = "MERGE_ON_READ"
 
 
+class ApiTableType(StrEnum):
+    """The same types as the API names them (`spec.type` of a HudiTable)."""
+
+    COPY_ON_WRITE = "CopyOnWrite"
+    MERGE_ON_READ = "MergeOnRead"
+
+
 class Operation(StrEnum):
     """Write operations, as Hudi names them; the last one is defined by the runtime."""
 

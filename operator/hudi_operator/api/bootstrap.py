@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_contract import naming
-from hudi_contract.words import BootstrapFormat, BootstrapMode
+from hudi_contract.words import Adoption, BootstrapFormat, BootstrapMode
 from hudi_operator.api.fields import text
 
 METADATA_ONLY = "MetadataOnly"
@@ -45,7 +45,7 @@ def problem(bootstrap: Bootstrap, *, table_path: str, policy: str) -> str:
         # distinguished from remains of the first one (R13, I5).
         offered = BootstrapMode.FULL_RECORD
         return f"spec.bootstrap.mode: {bootstrap.mode} is not offered, only {offered}: see docs/use/migrate.md"
-    if policy == "Adopt":
+    if policy == Adoption.ADOPT:
         return (
             "spec.adoption.policy: Adopt contradicts spec.bootstrap: a bootstrap creates a new table, an adopted "
             "one already exists"

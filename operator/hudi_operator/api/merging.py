@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hudi_contract import job
+from hudi_contract.words import Concurrency, MergeMode, MissingColumns, PartialUpdates
 from hudi_operator.api.fields import text
 
-EVENT_TIME, COMMIT_TIME, CUSTOM = "EventTime", "CommitTime", "Custom"
-IGNORE_NULLS = "IgnoreNulls"
 OF_HUDI = frozenset(
     (
         "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
@@ -31,8 +30,8 @@ class Merge:
     ``mode`` is ``EventTime``, ``CommitTime`` or ``Custom``.
     """
 
-    mode: str = text(unset="", choices=(EVENT_TIME, COMMIT_TIME, CUSTOM))
-    partial_updates: str = text(unset="", choices=(IGNORE_NULLS,))
+    mode: str = text(unset="", choices=MergeMode)
+    partial_updates: str = text(unset="", choices=PartialUpdates)
     """``IgnoreNulls``: a batch may have only some columns. Empty: a version replaces
     the whole row.
     """
@@ -62,13 +61,14 @@ class Merge:
         )
 
 
-LATER_COMMIT = Merge(COMMIT_TIME)
+LATER_COMMIT = Merge(MergeMode.COMMIT_TIME.value)
 """Default of a table without orderingFields."""
 
 
 def implied(merge: Merge, ordering_fields: Sequence[str]) -> Merge:
     """The same settings, with an unset mode replaced by its default."""
-    return merge if merge.mode else replace(merge, mode=EVENT_TIME if ordering_fields else COMMIT_TIME)
+    default = MergeMode.EVENT_TIME if ordering_fields else MergeMode.COMMIT_TIME
+    return merge if merge.mode else replace(merge, mode=default.value)
 
 
 def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, missing_columns: str, image: str) -> str:
@@ -76,36 +76,37 @@ def problem(merge: Merge, *, ordering_fields: Sequence[str], concurrency: str, m
 
     ``kubectl apply`` reports the same (crds/).
     """
-    if (merge.mode == CUSTOM) != bool(merge.strategy_id and merge.class_name):
+    ignores_nulls = merge.partial_updates == PartialUpdates.IGNORE_NULLS
+    if (merge.mode == MergeMode.CUSTOM) != bool(merge.strategy_id and merge.class_name):
         return f"spec.merge.custom: needed with mode Custom, and only there; the mode is {merge.mode}"
     if merge.strategy_id in OF_HUDI:
         return (
             f"spec.merge.custom.strategyId = {merge.strategy_id!r}: is one of Hudi's own: have your class return "
             "another UUID"
         )
-    if merge.mode == CUSTOM and not image:
+    if merge.mode == MergeMode.CUSTOM and not image:
         return (
             "spec.merge.mode = 'Custom': needs spec.image: an image of yours that has the class; the operator's "
             "image does not have it"
         )
-    if merge.mode == CUSTOM and merge.partial_updates:
+    if merge.mode == MergeMode.CUSTOM and merge.partial_updates:
         return (
             "spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode Custom: there the class says what a null means"
         )
-    if merge.mode == EVENT_TIME and not ordering_fields:
+    if merge.mode == MergeMode.EVENT_TIME and not ordering_fields:
         return "spec.merge.mode = 'EventTime': needs orderingFields: their values tell which version is newer"
-    if merge.partial_updates == IGNORE_NULLS and merge.mode != COMMIT_TIME:
+    if ignores_nulls and merge.mode != MergeMode.COMMIT_TIME:
         return (
             f"spec.merge.partialUpdates = 'IgnoreNulls': contradicts mode {merge.mode}: a row has one ordering value "
             "for all its columns, so an update of"
             " one column would be lost to a later one of another"
         )
-    if merge.partial_updates == IGNORE_NULLS and missing_columns == "Refuse":
+    if ignores_nulls and missing_columns == MissingColumns.REFUSE:
         return (
             "spec.merge.partialUpdates = 'IgnoreNulls': contradicts schema.missingColumns Refuse: partial updates are "
             "for batches without some of the columns"
         )
-    if merge.mode == COMMIT_TIME and merge.partial_updates != IGNORE_NULLS and concurrency == "NonBlocking":
+    if merge.mode == MergeMode.COMMIT_TIME and not ignores_nulls and concurrency == Concurrency.NON_BLOCKING:
         return (
             "spec.merge.mode = 'CommitTime': contradicts concurrency.mode NonBlocking: if two versions of a record are "
             "written at once, the kept version would depend on which write began last and on compactions, not on the "

@@ -19,6 +19,7 @@ from hudi_contract.allowed_options import ALLOWED_SPARK as ALLOWED_SPARK
 from hudi_contract.allowed_options import OWNED_SPARK as OWNED_SPARK
 from hudi_contract.options import OF_THE_TABLE, OWNED, Rule, rule_for, spellings
 from hudi_contract.secret_names import is_secret
+from hudi_contract.words import ApiTableType, Concurrency
 from hudi_operator.api import merging
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.api.storage_options import NAME, NAME_LIMIT, REFERENCE
@@ -118,7 +119,8 @@ def _index_problem(table: TableSpec) -> str:
         )
     if (table.index_type == "Bucket") != (table.buckets > 0):
         return f"spec.index.buckets = {table.buckets}: needed with index.type Bucket, and only there"
-    if table.concurrency_mode == "NonBlocking" and (table.type, table.index_type) != ("MergeOnRead", "Bucket"):
+    in_buckets = table.type == ApiTableType.MERGE_ON_READ and table.index_type == "Bucket"
+    if table.concurrency_mode == Concurrency.NON_BLOCKING and not in_buckets:
         return "spec.concurrency.mode = 'NonBlocking': needs type MergeOnRead and index.type Bucket"
     return ""
 

@@ -262,7 +262,7 @@ def clustering_problem(services: tuple[Service, ...], *, mode: str, index: str, 
     if options is None:
         return ""
     where = "spec.services.clustering"
-    if mode == "NonBlocking":
+    if mode == words.Concurrency.NON_BLOCKING:
         return (
             f"{where}: contradicts concurrency.mode NonBlocking: writers do not detect conflicts in this mode, and "
             "would write to file groups that were replaced"
@@ -306,7 +306,7 @@ def ttl_problem(services: tuple[Service, ...], *, mode: str, partitioned: bool) 
     where = "spec.services.ttl"
     if not partitioned:
         return f"{where}: the table has no partitionFields, and whole partitions are what expires"
-    if mode == "NonBlocking":
+    if mode == words.Concurrency.NON_BLOCKING:
         return (
             f"{where}: contradicts concurrency.mode NonBlocking: a bucket keeps its file id in this mode, so rows that "
             "are written to a partition after its deletion would be invisible. Delete the rows instead"

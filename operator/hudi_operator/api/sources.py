@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_contract.allowed_options import READER_OPTIONS as READER_OPTIONS
+from hudi_contract.words import Deletes
 from hudi_operator.api.fields import NAME, number, record, records, text, text_map, texts
 
 JsonDict = dict[str, Any]
@@ -59,7 +60,7 @@ class HudiSource:
     order: str = text("CompletionTime", choices=("CompletionTime", "Fenced", "OutOfOrder"))
     max_commits_per_batch: int | None = number(unset=None, at_least=1, at_most=10_000)
     if_position_lost: str = text("Fail", choices=("Fail", "Snapshot"))
-    deletes: str = text("Ignore", choices=("Ignore", "Carry"))
+    deletes: str = text(Deletes.IGNORE, choices=Deletes)
     """``Carry``: records that were deleted from the source are deleted from the table."""
     merger: str = ""
     """The class that merges the HudiTable; known when it was looked up."""

@@ -16,6 +16,16 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.keys import HUDI_VERSION
+from hudi_contract.words import (
+    Adoption,
+    ApiTableType,
+    Concurrency,
+    Duplicates,
+    FencingMode,
+    InsertConflicts,
+    MissingColumns,
+    TableType,
+)
 from hudi_operator.api import merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
@@ -134,7 +144,7 @@ class Attestation:
 class FencingSpec:
     """How the death of a writer is proven."""
 
-    mode: str = text("PodTermination", choices=("PodTermination", "Credentials", "LeaseOnly"))
+    mode: str = text(FencingMode.POD_TERMINATION, choices=FencingMode)
     drain_seconds: int = number(10, at_least=1, at_most=600)
     trust_node_deletion: bool = flag(False)
     trust_out_of_service_taint: bool = flag(False)
@@ -145,7 +155,7 @@ class FencingSpec:
 class AdoptionSpec:
     """How to handle a table that already exists at the path."""
 
-    policy: str = text("AdoptOrCreate", choices=("AdoptOrCreate", "Adopt", "Create"))
+    policy: str = text(Adoption.ADOPT_OR_CREATE, choices=(Adoption.ADOPT_OR_CREATE, Adoption.ADOPT, Adoption.CREATE))
     rollback_instants: tuple[str, ...] = texts(
         at_most=64, length=(None, 17), matches="^[0-9]{14}([0-9]{3})?$", distinct=True
     )
@@ -203,7 +213,7 @@ def _single_writer_problem(spec: JsonDict, table: TableSpec) -> str:
     """What of `concurrency` contradicts mode SingleWriter, as the CRD says it; empty: nothing."""
     where = "spec.concurrency"
     said = (spec.get("concurrency") or {}).get("maxWriters")
-    if table.concurrency_mode != "SingleWriter":
+    if table.concurrency_mode != Concurrency.SINGLE_WRITER:
         return ""
     if said is not None and table.max_writers != 1:
         return (
@@ -226,7 +236,7 @@ class TableSpec:
     path: str = text(required=True, at_least=1, at_most=1024)
     table_name: str = text(at_most=128, matches="^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
     """Unset: the object's name."""
-    type: str = text("CopyOnWrite", choices=("CopyOnWrite", "MergeOnRead"))
+    type: str = text(ApiTableType.COPY_ON_WRITE, choices=ApiTableType)
     record_key_fields: tuple[str, ...] = texts(
         required=True, at_least=1, at_most=16, length=_COLUMN, matches=_COLUMN_NAME
     )
@@ -239,15 +249,13 @@ class TableSpec:
     """Number of file groups per partition with index type Bucket."""
     merge: merging.Merge = record(merging.Merge)
     """Which of two versions of a record is kept."""
-    missing_columns: str = text("Null", at="schema.missingColumns", choices=("Null", "Refuse"))
+    missing_columns: str = text(MissingColumns.NULL, at="schema.missingColumns", choices=MissingColumns)
     """How a batch that lacks a column of the table is handled."""
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8, by="name")
     hudi_version: str = text(HUDI_VERSION, at_most=32, matches="^1[.]2[.][0-9]+$")
     """Required release of Hudi in the image."""
-    concurrency_mode: str = text(
-        "Optimistic", at="concurrency.mode", choices=("SingleWriter", "Optimistic", "NonBlocking")
-    )
+    concurrency_mode: str = text(Concurrency.OPTIMISTIC, at="concurrency.mode", choices=Concurrency)
     max_writers: int = number(at="concurrency.maxWriters", unset=16, at_least=1, at_most=64)
     """1 with SingleWriter."""
     change_timeout_seconds: int = number(
@@ -262,7 +270,7 @@ class TableSpec:
     """Races that one writer loses to another in a row before the two take turns; 0: never."""
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
     """Whether a write stops when it finds a marker file of an earlier write."""
-    insert_conflicts: str = text(at="concurrency.insertConflicts", unset="Key", choices=("Key", "Partition", "Ignore"))
+    insert_conflicts: str = text(at="concurrency.insertConflicts", unset=InsertConflicts.KEY, choices=InsertConflicts)
     """Which inserts of two concurrent commits conflict. ``Ignore``: none, nothing is compared."""
     lock: LockSpec = record(LockSpec)
     fencing: FencingSpec = record(FencingSpec)
@@ -307,7 +315,7 @@ class TableSpec:
         return replace(
             spec,
             table_name=spec.table_name or ref.name,
-            max_writers=1 if spec.concurrency_mode == "SingleWriter" else spec.max_writers,
+            max_writers=1 if spec.concurrency_mode == Concurrency.SINGLE_WRITER else spec.max_writers,
             merge=merging.implied(spec.merge, spec.ordering_fields),
         )
 
@@ -319,7 +327,7 @@ class TableSpec:
     @cached_property
     def services(self) -> tuple[Service, ...]:
         """Table services that the agent runs; disabled ones are absent."""
-        return switched_on(self.service_sections, merge_on_read=self.type == "MergeOnRead")
+        return switched_on(self.service_sections, merge_on_read=self.type == ApiTableType.MERGE_ON_READ)
 
     @property
     def canonical_path(self) -> str:
@@ -350,7 +358,8 @@ class TableSpec:
     @property
     def hudi_type(self) -> str:
         """Hudi's name of the table type."""
-        return "MERGE_ON_READ" if self.type == "MergeOnRead" else "COPY_ON_WRITE"
+        merged = self.type == ApiTableType.MERGE_ON_READ
+        return (TableType.MERGE_ON_READ if merged else TableType.COPY_ON_WRITE).value
 
     def agent_name(self, default_image: str, shard: int = 0) -> str:
         """Name of one of the agents that may serve this table.
@@ -506,7 +515,7 @@ class WriterSpec:
     )
     overwrite: Overwrite = record(Overwrite)
     """What ``InsertOverwrite`` replaces."""
-    duplicates: str = text(unset="Fail", choices=("Fail", "Drop", "Allow"))
+    duplicates: str = text(unset=Duplicates.FAIL, choices=Duplicates)
     """How ``Insert``, ``BulkInsert`` and programs handle an existing key, and these and
     ``InsertOverwrite`` a key that the batch has twice.
     """

@@ -11,7 +11,7 @@ from typing import Any
 from hudi_contract import environment, naming
 from hudi_contract import job as contract
 from hudi_contract.job import JobRecord
-from hudi_contract.words import FencingMode, Operation
+from hudi_contract.words import Duplicates, FencingMode, Operation
 from hudi_operator.api import kafka, partitions, pod_template
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
@@ -63,7 +63,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
 def _keys_once(table: TableSpec, writer: WriterSpec) -> bool:
     """Whether code of the user writes to a table with record keys, and may write no key twice."""
     code = writer.application is not None or writer.python is not None
-    return code and writer.duplicates != "Allow" and bool(table.record_key_fields)
+    return code and writer.duplicates != Duplicates.ALLOW and bool(table.record_key_fields)
 
 
 def agent_config(table: TableSpec, agent: str, generation: int, config: OperatorConfig) -> JsonDict:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 
 from hudi_contract import metadata
+from hudi_contract.words import Concurrency
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
 
@@ -28,11 +29,11 @@ _PARALLELISM = "2"
 _BLANKS = "".join(map(chr, range(33)))
 """What Java trims; other blanks may be part of a column's name."""
 
-_CONCURRENCY_MODES = {
+_CONCURRENCY_MODES: Mapping[str, str] = {
     # A single writer takes the lock as well: the agent's rollbacks and services run beside it.
-    "SingleWriter": "OPTIMISTIC_CONCURRENCY_CONTROL",
-    "Optimistic": "OPTIMISTIC_CONCURRENCY_CONTROL",
-    "NonBlocking": "NON_BLOCKING_CONCURRENCY_CONTROL",
+    Concurrency.SINGLE_WRITER: "OPTIMISTIC_CONCURRENCY_CONTROL",
+    Concurrency.OPTIMISTIC: "OPTIMISTIC_CONCURRENCY_CONTROL",
+    Concurrency.NON_BLOCKING: "NON_BLOCKING_CONCURRENCY_CONTROL",
 }
 
 

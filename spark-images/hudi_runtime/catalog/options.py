@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_contract.assignment import AssignmentRecord, CatalogOrder
+from hudi_contract.words import TableType
 
 OWNER = "hudioperator.uid"
 """Property of each entry: the uid of the HudiTable that keeps it."""
@@ -30,5 +31,5 @@ def of_table(order: AssignmentRecord, wanted: CatalogOrder) -> dict[str, str]:
 
 def entries(order: AssignmentRecord, wanted: CatalogOrder) -> list[str]:
     """The names under which the catalog has the table."""
-    suffixes = ("", "_ro", "_rt") if order.type == "MERGE_ON_READ" else ("",)
+    suffixes = ("", "_ro", "_rt") if order.type == TableType.MERGE_ON_READ else ("",)
     return [f"{wanted.table}{suffix}" for suffix in suffixes]

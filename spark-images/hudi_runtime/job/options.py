@@ -13,7 +13,7 @@ from pyspark.sql import types
 
 from hudi_contract import metadata
 from hudi_contract.options import writer_rule
-from hudi_contract.words import Operation
+from hudi_contract.words import Duplicates, Operation
 from hudi_runtime.job.job import Job, TableSpec
 from hudi_runtime.process.errors import OptionNotAllowed
 
@@ -78,7 +78,7 @@ def _duplicates(job: Job) -> dict[str, str]:
     return {
         # The batch has each key once, or may have it twice: nothing is left for Hudi to do.
         "hoodie.combine.before.insert": job.options.get("hoodie.combine.before.insert", "false"),
-        "hoodie.merge.allow.duplicate.on.inserts": str(job.duplicates == "Allow").lower(),
+        "hoodie.merge.allow.duplicate.on.inserts": str(job.duplicates == Duplicates.ALLOW).lower(),
         "hoodie.datasource.insert.dup.policy": "none",
         "hoodie.datasource.write.insert.drop.duplicates": "false",
     }

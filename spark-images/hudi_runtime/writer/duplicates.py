@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pyspark.sql import Column, DataFrame, SparkSession, Window, functions, types
 
 from hudi_contract.outcomes import ErrorCode
-from hudi_contract.words import Duplicates, Operation
+from hudi_contract.words import Duplicates, Operation, TableType
 from hudi_runtime.job.job import Job, KafkaSource, TableSpec
 from hudi_runtime.table import values
 from hudi_runtime.table.hudi import SNAPSHOT, Table
@@ -77,7 +77,7 @@ def as_upsert(table: Table, job: Job) -> dict[str, str]:
     files have deleted rows the base files still have their keys: a record with such a key must go
     to that file group. With a bucket index every record does.
     """
-    if not job.looks_up or job.table.type != "MERGE_ON_READ" or not table.has_rows_deleted_in_logs():
+    if not job.looks_up or job.table.type != TableType.MERGE_ON_READ or not table.has_rows_deleted_in_logs():
         return {}
     print("log files of the table delete rows: the insert is written as an upsert", flush=True)
     return {"hoodie.datasource.write.operation": Operation.UPSERT}

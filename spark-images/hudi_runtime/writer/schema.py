@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, functions, types
 
 from hudi_contract.outcomes import FailureClass
-from hudi_contract.words import TableType
+from hudi_contract.words import MissingColumns, Operation, TableType
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import Job
 from hudi_runtime.process.errors import RuntimeFailure
@@ -106,9 +106,9 @@ class Rules:
         return cls(
             keys,
             table.ordering,
-            null_for_missing=table.missing_columns == "Null",
+            null_for_missing=table.missing_columns == MissingColumns.NULL,
             deletes=deletes,
-            delete=job.operation == "delete",
+            delete=job.operation == Operation.DELETE,
         )
 
 

@@ -67,7 +67,7 @@ LOOKS = (
         "a writer that allows duplicates is not shown at the table",
         Edit(
             "operator/hudi_operator/plan/writers/duplicates.py",
-            'and w.spec.duplicates == "Allow"',
+            "and w.spec.duplicates == Duplicates.ALLOW",
             'and w.spec.duplicates == "Drop"',
         ),
         "tests/tiers/unit/plan/test_table_plan.py::test_one_writer_that_allows_duplicates_voids_the_promise",

@@ -718,7 +718,7 @@ COMMITS = (
         "partitions of a table of mode NonBlocking may expire",
         o(
             "api/services",
-            f'{PARTITIONED}    if mode == "NonBlocking":\n',
+            f"{PARTITIONED}    if mode == words.Concurrency.NON_BLOCKING:\n",
             f'{PARTITIONED}    if mode == "":\n',
         ),
         "tests/tiers/unit/api/test_service_spec.py::test_what_cannot_expire",

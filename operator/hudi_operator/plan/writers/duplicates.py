@@ -5,6 +5,7 @@ Then the table does not guarantee unique keys (docs/use/indexes.md).
 
 from __future__ import annotations
 
+from hudi_contract.words import Duplicates, InsertConflicts
 from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.plan.core.view import View
 
@@ -22,7 +23,7 @@ def allowed(view: View) -> Condition:
         w.name
         for w in view.writers
         if w.spec is not None
-        and w.spec.duplicates == "Allow"
+        and w.spec.duplicates == Duplicates.ALLOW
         and (w.spec.application is not None or w.spec.operation in _INSERTS)
     )
     if names:
@@ -33,7 +34,7 @@ def allowed(view: View) -> Condition:
             "AllowedByWriter",
             f"duplicates is Allow in HudiWriter {', '.join(names[:_LISTED])}{more}: a key may exist twice",
         )
-    if view.table.insert_conflicts == "Ignore":
+    if view.table.insert_conflicts == InsertConflicts.IGNORE:
         return condition(
             CONDITION,
             True,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hudi_contract import naming
-from hudi_operator.api import merging
+from hudi_contract.words import ApiTableType, Deletes, MergeMode, PartialUpdates
 from hudi_operator.api.sources import ViewFiles, base_path, options_problem
 from hudi_operator.api.spec import SpecError, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.model import conditions
@@ -70,9 +70,9 @@ def _contradiction(writer: WriterSpec) -> str:
             f"spec.source.hudi.startFrom: {source.start_from!r} is a completion time and cannot be combined with "
             f"order {source.order}: use Earliest or Latest"
         )
-    if source.deletes == "Carry" and source.if_position_lost == "Snapshot":
+    if source.deletes == Deletes.CARRY and source.if_position_lost == "Snapshot":
         return "spec.source.hudi.deletes: Carry cannot be combined with ifPositionLost Snapshot: use Fail"
-    if source.deletes == "Carry" and writer.operation != "Upsert":
+    if source.deletes == Deletes.CARRY and writer.operation != "Upsert":
         return f"spec.operation: {writer.operation} cannot be combined with source.hudi.deletes Carry: use Upsert"
     return ""
 
@@ -105,16 +105,17 @@ def _deletes_problem(view: View, writer: WriterSpec) -> str:
 
     Empty when they can, or are not carried over, or when that is still unknown.
     """
-    if writer.hudi is None or writer.hudi.deletes != "Carry":
+    if writer.hudi is None or writer.hudi.deletes != Deletes.CARRY:
         return ""
     source = _table(view, writer.hudi.table) if writer.hudi.table else None
-    if source is not None and source.type == "MergeOnRead" and source.merge.mode == merging.CUSTOM:
+    merged = ApiTableType.MERGE_ON_READ
+    if source is not None and source.type == merged and source.merge.mode == MergeMode.CUSTOM:
         return (
             f"spec.source.hudi.deletes: Carry: HudiTable {source.ref.name}, the source, is of type MergeOnRead with "
             "merge.mode Custom: its class decides at"
             " each read what is deleted, and its files do not show it; use deletes Ignore"
         )
-    if view.table.type == "MergeOnRead" and view.table.merge.partial_updates == merging.IGNORE_NULLS:
+    if view.table.type == merged and view.table.merge.partial_updates == PartialUpdates.IGNORE_NULLS:
         return (
             f"spec.source.hudi.deletes: Carry: HudiTable {view.table.ref.name} is of type MergeOnRead with "
             "merge.partialUpdates IgnoreNulls, from which no"
