@@ -62,3 +62,10 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
 def free_port() -> int:
     """One of them."""
     return free_ports(1)[0]
+
+
+def own_address() -> str:
+    """An address of this machine that is not its loopback. OSError when it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # nothing is sent
+        return str(probe.getsockname()[0])

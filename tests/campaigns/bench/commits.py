@@ -34,7 +34,7 @@ from urllib.parse import urlsplit
 
 from hudi_operator.manifests import hudi_conf
 from hudi_runtime.table import timeline as tl
-from tests.campaigns.bench.services import OUT, Usage, at, machine
+from tests.campaigns.bench.services import OUT, Usage, at, epoch, machine
 from tests.support.evidence import commit
 from tests.support.evidence.versions import versions
 from tests.support.harness import s3_requests, s3proxy
@@ -206,7 +206,7 @@ class Bench:
         side.gates[1].touch()
         assert side.writer.wait(PATIENCE) == 0, side.writer.log()[-6000:]
         assert len(times) == COMMITS, (len(times), COMMITS)
-        seconds = [_epoch(after) - _epoch(before) for before, after in itertools.pairwise(times)]
+        seconds = [epoch(after) - epoch(before) for before, after in itertools.pairwise(times)]
         return {
             "side": name,
             "loadBefore": load,
@@ -282,10 +282,6 @@ def _each(numbers: Mapping[str, int]) -> dict[str, float]:
 
 def _now() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
-
-
-def _epoch(completion: str) -> float:
-    return datetime.strptime(completion, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp()
 
 
 def measure() -> JsonDict:

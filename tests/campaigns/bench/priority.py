@@ -17,12 +17,11 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-from tests.campaigns.bench.services import OUT, at, machine
+from tests.campaigns.bench.services import OUT, at, epoch, machine
 from tests.support import ROOT
 from tests.support.evidence import DIRECT, Evidence, commit
 from tests.support.evidence.versions import versions
@@ -120,7 +119,7 @@ class Run:
         ]
         begun = self._begun()
         assert len(begun) == len(published), (len(begun), len(published))
-        taken = [(start, _epoch(completions[instant]) - start) for start, instant in zip(begun, published, strict=True)]
+        taken = [(start, epoch(completions[instant]) - start) for start, instant in zip(begun, published, strict=True)]
         told = self._live.termination()
         common = {
             "commit": commit(),
@@ -138,10 +137,6 @@ class Run:
             }
             for p in phases
         ]
-
-
-def _epoch(completion: str) -> float:
-    return datetime.strptime(completion, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp()
 
 
 def measure() -> list[JsonDict]:

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,8 @@ def machine() -> str:
 
 def at() -> str:
     return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
+
+
+def epoch(completion: str) -> float:
+    """A time of the timeline as Unix seconds."""
+    return datetime.strptime(completion, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC).timestamp()

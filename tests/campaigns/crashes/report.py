@@ -14,6 +14,7 @@ import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from hudi_contract.settle import Phase
 from tests.campaigns.crashes.agent_proxy import PREFIX
 from tests.campaigns.crashes.campaign import Case, JsonDict, Results, cases
 from tests.campaigns.crashes.faults import KILLS, Fault, Target
@@ -24,7 +25,7 @@ from tests.support import CACHE, ROOT, evidence
 PAGE = ROOT / "docs" / "results" / "crashes.md"
 STORE = evidence.RAW / "crashes"
 OF_THE_AGENT = "agent: "
-PHASES = ("Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
+PHASES = tuple(phase.name for phase in Phase if phase is not Phase.Fenced)
 WORDS = (*map(str, Fault), *(f"{OF_THE_AGENT}{f}" for f in Fault if f in KILLS), *map(str, INTERRUPTIONS))
 HEAD = """\
 # Enumerated crashes

@@ -7,9 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from hudi_contract.settle import Phase
 from tests.support.evidence import Evidence, as_said, at_most, counted, none_of, of_results
 
-PHASES = ("Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled")
+PHASES = tuple(phase.name for phase in Phase)
 TITLES = {
     "writing": "While data files are written",
     "critical": "In the critical section: lock held, completed file on its way",

@@ -11,11 +11,12 @@ import urllib.request
 from pathlib import Path
 
 from tests.support import CACHE
+from tests.support.harness.own_process import OwnProcess
 from tests.support.harness.processes import until
 from tests.support.ports import free_port
 
 
-class GcsServer:
+class GcsServer(OwnProcess):
     """Start with `start()`, stop with `stop()`; `options` are what a client sets."""
 
     bucket = "lake"
@@ -23,7 +24,6 @@ class GcsServer:
     def __init__(self, folder: Path, *, external_url: str = "") -> None:
         """`external_url`: by which clients reach it, when there is something before it."""
         self._folder, self._external_url = folder, external_url
-        self._process: subprocess.Popen[bytes] | None = None
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self.options = {
@@ -51,12 +51,6 @@ class GcsServer:
         with (self._folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         until("the bucket is made", self._makes_the_bucket, timeout=30)
-
-    def stop(self) -> None:
-        """End it at once: nobody needs its data."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
     def _makes_the_bucket(self) -> bool:
         body = json.dumps({"name": self.bucket}).encode()

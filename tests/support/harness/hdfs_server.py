@@ -10,18 +10,18 @@ import subprocess
 from pathlib import Path
 
 from tests.support import CACHE
+from tests.support.harness.own_process import OwnProcess
 from tests.support.harness.processes import until
 from tests.support.ports import free_port
 
 LIBRARY = CACHE / "hdfs"
 
 
-class HdfsServer:
+class HdfsServer(OwnProcess):
     """Start with `start()`, stop with `stop()`; `url` has no slash at its end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
         self._port = free_port()
         self.url = f"hdfs://localhost:{self._port}"
 
@@ -42,12 +42,6 @@ class HdfsServer:
             command = ["java", *options, "org.apache.hadoop.test.MiniDFSClusterManager", *arguments]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
         until("HDFS is up", lambda: self._ended() or details.exists(), timeout=120)
-
-    def stop(self) -> None:
-        """End it at once: nobody needs its data."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
     def _ended(self) -> bool:
         if self._process is not None and self._process.poll() is not None:

@@ -16,27 +16,20 @@ from typing import Any
 
 from tests.support import CACHE, ROOT
 from tests.support.harness.class_archive import S3_JARS
+from tests.support.harness.own_process import OwnProcess
 from tests.support.harness.processes import until
-from tests.support.ports import free_ports
+from tests.support.ports import free_ports, own_address
 
 LIBRARY = CACHE / "hive"
 
 
-def own_address() -> str:
-    """An address of this machine that is not its loopback. OSError when it has none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # nothing is sent
-        return str(probe.getsockname()[0])
-
-
-class HiveServer:
+class HiveServer(OwnProcess):
     """Start with `start()`, again after `stop()`; what it holds stays in its folder."""
 
     def __init__(self, folder: Path, store: Mapping[str, str]) -> None:
         """``store``: Hadoop settings of the storage on which tables lie."""
         self._folder = folder
         self._store = dict(store)
-        self._process: subprocess.Popen[bytes] | None = None
         self.host = own_address()
         (self._port,) = free_ports(1, self.host)
         self.uri = f"thrift://{self.host}:{self._port}"
@@ -52,12 +45,6 @@ class HiveServer:
             command = ["java", *options, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self._port)]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
         until("the metastore answers", self._answers, timeout=120)
-
-    def stop(self) -> None:
-        """End it at once."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
     def _answers(self) -> bool:
         if self._process is not None and self._process.poll() is not None:

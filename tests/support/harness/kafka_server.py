@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support import CACHE
+from tests.support.harness.own_process import OwnProcess
 from tests.support.harness.processes import until
 from tests.support.ports import free_port
 
@@ -17,12 +18,11 @@ USER, PASSWORD = "reader", "a-password-of-the-test"
 """Whom the second listener (SASL_PLAINTEXT, PLAIN) lets in."""
 
 
-class KafkaServer:
+class KafkaServer(OwnProcess):
     """Start with `start()`, stop with `stop()`; `address` needs no password, `guarded` does."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
         plain, guarded, controller = free_port(), free_port(), free_port()
         self.address, self.guarded, self._controller = (f"127.0.0.1:{port}" for port in (plain, guarded, controller))
 
@@ -43,12 +43,6 @@ class KafkaServer:
                 [*self._java("kafka.Kafka"), str(config)], stdout=log, stderr=log, cwd=self._folder
             )
         until("Kafka answers", self._answers, timeout=90)
-
-    def stop(self) -> None:
-        """End it at once: nobody needs its data."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
     def _answers(self) -> bool:
         if self._process is not None and self._process.poll() is not None:

@@ -12,11 +12,8 @@ import functools
 import json
 import re
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -27,6 +24,7 @@ from demo.cluster import kubectl
 from hudi_runtime.table.timeline import milliseconds
 from tests.support.cluster.node import HOST
 from tests.support.cluster.space import Space, wait_for, written
+from tests.support.harness.receiver import receiver
 
 pytestmark = [pytest.mark.extra, pytest.mark.timeout(1200)]
 
@@ -291,29 +289,6 @@ def test_bootstrap_release_and_adoption(space: Space) -> None:
     space.audited("again", pd.concat([due, _rows(200)], ignore_index=True))
 
 
-@contextmanager
-def _receiver() -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Port of an HTTP server of this machine, and the events that it was told."""
-    told: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, format: str, *arguments: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer((HOST, 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
-    try:
-        yield int(server.server_address[1]), told
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 def _service(space: Space, name: str, port: int) -> str:
     """URL of a Service of the cluster behind which this machine listens."""
     meta = {"name": name, "namespace": space.namespace}
@@ -338,7 +313,7 @@ def test_callback_and_services(space: Space) -> None:
 
     Services run by number of commits and by schedule, and say so in status.
     """
-    with _receiver() as (port, told):
+    with receiver(HOST) as (port, told):
         services = {
             "compaction": {"afterCommits": 2},
             "clean": {"schedule": {"cron": "* * * * *"}, "retainCommits": 2},

@@ -18,8 +18,9 @@ from moto.server import ThreadedMotoServer
 
 from hudi_runtime.catalog.probe import ANSWERS
 from tests.support.harness.archived_table import OPTIONS
-from tests.support.harness.hive_server import HiveServer, own_address, sync
+from tests.support.harness.hive_server import HiveServer, sync
 from tests.support.harness.local import AGENT, Process, Table, World, rows, until
+from tests.support.ports import own_address
 
 WIDER = "id int, p string, v string, ts long, extra double"
 

@@ -4,11 +4,10 @@ for is one that can fail.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -16,11 +15,11 @@ from hudi_operator.adapters.etcd import EtcdStore, Revisions
 from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
 from hudi_operator.model import doubts
 from hudi_operator.model.ports import Fatal, OutcomeUnknown
+from tests.support.awaited import run
 from tests.support.harness.etcd_connections import connect
 from tests.support.harness.servers import Etcd, wait_for
 from tests.support.ports import free_ports
 
-V = TypeVar("V")
 T = "00000000000000aa00000000000000aa"
 SETTLE = {"phase": "Fenced", "reason": "LeaseGone", "times": {}}
 
@@ -32,13 +31,6 @@ def store(etcd: Etcd) -> Iterator[EtcdStore]:
     connection.close()
     etcd.ctl("root", "del", "--prefix", f"/hudi/control/{T}")
     etcd.ctl("root", "del", "--prefix", f"/hudi/tables/{T}")
-
-
-def run(awaitable: Awaitable[V]) -> V:
-    async def wait() -> V:
-        return await awaitable
-
-    return asyncio.run(wait())
 
 
 def table(key: str) -> str:

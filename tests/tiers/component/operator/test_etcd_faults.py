@@ -7,15 +7,14 @@ performs what concerns the gate and its status. The gateway asks a real one what
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shutil
 import time
 import uuid
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -29,13 +28,13 @@ from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
 from hudi_operator.plan.table import plan_table
+from tests.support.awaited import run
 from tests.support.harness.gateway import CLOCK_LEEWAY, Gateway, Pod, api_server
 from tests.support.harness.other_clock import VARIABLE, library
 from tests.support.harness.servers import Cluster, Etcd, wait_for
 from tests.support.harness.writer_process import WriterProcess
 
 JsonDict = dict[str, Any]
-V = TypeVar("V")
 
 HEARTBEAT_LOST = 16
 QUOTA = 16 * 2**20
@@ -43,13 +42,6 @@ NAMESPACE = "ns"
 PATH = "s3a://lake/flights"
 T = naming.table_id(PATH)
 AGENT = str(uuid.uuid4())
-
-
-def run(awaitable: Awaitable[V]) -> V:
-    async def wait() -> V:
-        return await awaitable
-
-    return asyncio.run(wait())
 
 
 @pytest.fixture

@@ -9,12 +9,8 @@ from __future__ import annotations
 import io
 import json
 import os
-import socket
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -27,8 +23,10 @@ from hudi_runtime.table import timeline as tl
 from tests.support.harness import s3proxy
 from tests.support.harness.kubelet_words import unlike
 from tests.support.harness.local import Row, rows
+from tests.support.harness.receiver import receiver
 from tests.support.harness.servers import Cluster, Etcd, wait_for
 from tests.support.harness.together import LONG, Together
+from tests.support.ports import own_address
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -349,38 +347,6 @@ def test_bootstrap_release_and_adoption(whole: Together) -> None:
     whole.conform("again")
 
 
-def _address() -> str:
-    """An address of this machine that is not its loopback, which an agent never sends to."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # nothing is sent
-        return str(probe.getsockname()[0])
-
-
-@contextmanager
-def receiver(whole: Together) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """URL of a Service of the cluster behind which this machine listens, and the events that
-    it was told.
-    """
-    told: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, format: str, *arguments: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer((_address(), 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
-    try:
-        yield f"http://{whole.kubelet.service('receiver', _address())}:{server.server_address[1]}/commits", told
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.mark.extra
 def test_commits_are_told_and_services_run(whole: Together) -> None:
     """Commits are told to a receiver once and in order.
@@ -395,7 +361,9 @@ def test_commits_are_told_and_services_run(whole: Together) -> None:
     # Later batches bring no new key: an insert that is packed into the small base file would be
     # rewritten with it, and leave no log file to compact.
     batches = [rows(range(12), "a", "batch 0", 1), *(rows(range(n, n + 10), "a", f"batch {n}", n + 1) for n in (1, 2))]
-    with receiver(whole) as (url, told):
+    address = own_address()
+    with receiver(address) as (port, told):
+        url = f"http://{whole.kubelet.service('receiver', address)}:{port}/commits"
         whole.table("tended", type="MergeOnRead", commitCallback={"url": url}, services=services)
         whole.ready("tended")
         wait_for(

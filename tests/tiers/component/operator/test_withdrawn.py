@@ -6,11 +6,10 @@ likes: none of its transactions compares its fence, as those of the lock module 
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import grpc
 import pytest
@@ -18,11 +17,11 @@ import pytest
 from hudi_contract.keys import TIMELINE, Kind, TableKeys, assignment_key, attempt_report
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd import EtcdStore, Revisions
+from tests.support.awaited import run
 from tests.support.harness.etcd_connections import connect
 from tests.support.harness.gateway import Client, Gateway, Pod, put
 from tests.support.harness.servers import Etcd, JsonDict
 
-V = TypeVar("V")
 TABLE = "00000000000000bb00000000000000bb"
 KEYS = TableKeys("/hudi", TABLE)
 AGENT_NAME = "hudi-agent-0123456789"
@@ -34,13 +33,6 @@ OTHERS = "20261124155500001"
 DEAD = "33333333-cccc"
 """Somebody else, whose instants an agent rolls back."""
 HANDED = {"phase": "RollingBack", "reason": "Deleted", "times": {}, "instants": {}}
-
-
-def run(awaitable: Awaitable[V]) -> V:
-    async def wait() -> V:
-        return await awaitable
-
-    return asyncio.run(wait())
 
 
 class Taken:

@@ -6,14 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.world.simulated_world import World, at_step, finished
-
-
-def ready(**table: Any) -> World:
-    world = World()
-    world.make_table(**table)
-    world.run(lambda w: w.is_true(w.table, "Ready"))
-    return world
+from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
 
 def shown(world: World) -> list[dict[str, Any]]:
@@ -25,7 +18,7 @@ def outcomes(world: World) -> dict[str, str]:
 
 
 def test_running_writers_finish_nobody_new_starts_and_then_it_is_taken() -> None:
-    world = ready()
+    world = ready_world()
     world.writer_hang_at = 3
     world.make_writer("running")
     world.run(at_step("running", 3))
@@ -57,7 +50,7 @@ def test_running_writers_finish_nobody_new_starts_and_then_it_is_taken() -> None
 
 
 def test_the_operator_may_die_in_it_anywhere() -> None:
-    world = ready()
+    world = ready_world()
     world.make_writer("first")
     world.run(finished("first"))
     assert world.table is not None
@@ -68,7 +61,7 @@ def test_the_operator_may_die_in_it_anywhere() -> None:
 
 
 def test_a_dead_writer_is_settled_before() -> None:
-    world = ready()
+    world = ready_world()
     world.writer_hang_at = 3
     world.make_writer("dies")
     world.run(at_step("dies", 3))
@@ -84,7 +77,7 @@ def test_a_dead_writer_is_settled_before() -> None:
 
 
 def test_one_that_failed_opens_the_gate_and_is_not_tried_again_under_its_name() -> None:
-    world = ready(savepoints=[{"name": "early"}])
+    world = ready_world(savepoints=[{"name": "early"}])
     world.run(lambda w: outcomes(w) == {"early": "Failed"} and w.is_true(w.table, "Ready"))
     assert [e.message for e in world.events if e.reason == "SavepointFailed"] == [
         "savepoint early: the active timeline has no commit"
@@ -99,7 +92,7 @@ def test_one_that_failed_opens_the_gate_and_is_not_tried_again_under_its_name() 
 
 
 def test_taking_the_name_away_lets_writers_go_on() -> None:
-    world = ready()
+    world = ready_world()
     world.writer_hang_at = 1
     world.make_writer("long")
     world.run(at_step("long", 1))
@@ -125,7 +118,7 @@ def test_a_table_is_adopted_before_its_savepoint() -> None:
 
 
 def with_a_savepoint() -> World:
-    world = ready()
+    world = ready_world()
     world.make_writer("first")
     world.run(finished("first"))
     world.change(savepoints=[{"name": "a"}])
