@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 
 from hudi_contract import metadata
 from hudi_contract.keys import Kind
@@ -24,6 +23,7 @@ from hudi_contract.words import BootstrapMode, GateState, RequestKind, Result, S
 from hudi_runtime.agent import dataset
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.job.options import key_options, table_options
+from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import (
     OutcomeUnknown,
     RuntimeFailure,
@@ -45,7 +45,6 @@ WORD = metadata.BOOTSTRAP
 of its rows.
 """
 INSERTS = frozenset({"commit", "deltacommit"})
-IDLE_SECONDS = 60.0
 OPTIONS = {
     "hoodie.datasource.write.operation": "bulk_insert",
     # One open file at a time, however many partitions there are; Spark sorts on disk.
@@ -220,7 +219,8 @@ class Bootstrap(LongTask):
         if not left:
             return
         self.spark.sparkContext.cancelJobGroup(self._group)
-        self._await_tasks()
+        if not sp.await_idle(self.spark, sp.IDLE_SECONDS, group=self._group):
+            raise OutcomeUnknown("tasks of the failed try do not end")
         for instant in left:
             self.session.abandon(instant)
         raise NotYet(f"instant {left[0]} of a failed try is rolled back first")
@@ -231,21 +231,6 @@ class Bootstrap(LongTask):
         Settling records rollbacks in parallel, and an agent inserts only in a bootstrap.
         """
         return read(self.session.etcd.get(Kind.INSTANT.of(instant)), InstantRecord).action in INSERTS
-
-    def _await_tasks(self) -> None:
-        """Wait until no task of this bootstrap runs.
-
-        Spark reports a cancelled job as ended before its tasks have ended.
-        """
-        tracker, end = self.spark.sparkContext.statusTracker(), time.monotonic() + IDLE_SECONDS
-        while True:
-            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
-            stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-            if not any(stage.numActiveTasks for stage in stages if stage is not None):
-                return
-            if time.monotonic() >= end:
-                raise OutcomeUnknown("tasks of the failed try do not end")
-            time.sleep(0.2)
 
     def _say(self, text: str) -> None:
         print(f"table {self.spec.table}: {KEY}: {text}", file=sys.stderr, flush=True)

@@ -94,19 +94,34 @@ def cancel_jobs(spark: SparkSession) -> None:
         spark.sparkContext.cancelAllJobs()
 
 
-def await_idle(spark: SparkSession, seconds: float) -> bool:
+IDLE_SECONDS = 60
+"""Time that tasks of a cancelled write have to end."""
+
+
+def await_idle(spark: SparkSession, seconds: float, *, group: str = "") -> bool:
     """Wait until no executor that the driver knows runs a task; False on timeout.
 
     Spark reports a cancelled job as ended while its tasks still run. The scheduler is asked, which
     knows of the end of a task first; what Spark's status store says comes later, and may not come
     while nothing else happens. Lost executors are not counted: see :func:`lost_executors`.
+
+    `group`: only the tasks of this job group count, in a JVM that works for others as well. While
+    tasks run, the status store is asked whose they are, because the scheduler does not say.
     """
     end = time.monotonic() + seconds
-    while _at_work(spark):
+    while _at_work(spark) and (not group or _group_at_work(spark, group)):
         if time.monotonic() >= end:
             return False
         time.sleep(0.1)
     return True
+
+
+def _group_at_work(spark: SparkSession, group: str) -> bool:
+    """Whether a task of a job group runs, as Spark's status store knows it."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    return any(stage.numActiveTasks for stage in stages if stage is not None)
 
 
 def _at_work(spark: SparkSession) -> dict[str, int]:

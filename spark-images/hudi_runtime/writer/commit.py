@@ -47,7 +47,6 @@ from hudi_runtime.writer import deletes, duplicates, overwrite, validations
 from hudi_runtime.writer import schema as sc
 from hudi_runtime.writer.fairness import Fairness
 
-IDLE_SECONDS = 60
 FIRST_BACKOFF_SECONDS = 1.0
 RECOMPUTED = "hoodie.write.lock.etcd.recomputed"
 SCHEMA_COMMITS = 5
@@ -319,11 +318,11 @@ class Committer:
         if not pending:
             return []
         sp.cancel_jobs(self._spark)
-        if not sp.await_idle(self._spark, IDLE_SECONDS):
+        if not sp.await_idle(self._spark, sp.IDLE_SECONDS):
             running = sp.running_tasks(self._spark)
             raise RuntimeFailure(
                 FailureClass.INFRASTRUCTURE,
-                f"tasks of the failed write do not end in {IDLE_SECONDS} s: {running or 'they have ended since'}",
+                f"tasks of the failed write do not end in {sp.IDLE_SECONDS} s: {running or 'they have ended since'}",
             )
         completed = {instant.requested for instant in self._table.timeline().completed}
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]

@@ -107,7 +107,7 @@ BEGINNING = (
         "given-up-while-it-writes",
         "F4",
         "the instant of a failed try is given up while tasks of it may still write",
-        a("agent/bootstrap", "        self._await_tasks()\n", ""),
+        a("agent/bootstrap", "if not sp.await_idle(self.spark, sp.IDLE_SECONDS, group=self._group):", "if False:"),
         f"{AGENT}::test_nothing_is_given_up_while_tasks_of_it_run",
     ),
     mutation(

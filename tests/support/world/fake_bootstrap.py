@@ -18,6 +18,7 @@ from hudi_runtime.process.etcd import Entry
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo, Totals
 from tests.support.world.agent_contexts import context
+from tests.support.world.spark_tasks import spark_context
 
 T1, T2, T3 = (f"2026010100000000{n}" for n in range(1, 4))
 ME, OTHER, UID = "agent-me", "agent-other", "uid-1"
@@ -115,15 +116,10 @@ class Fake:
             has_archive=lambda: self.archive,
             path=SPEC.path,
         )
-        stage = SimpleNamespace(numActiveTasks=self.active)
-        job = SimpleNamespace(stageIds=[1])
-        tracker = SimpleNamespace(
-            getJobIdsForGroup=lambda group: [1], getJobInfo=lambda id: job, getStageInfo=lambda id: stage
-        )
         jobs = SimpleNamespace(
             setLocalProperty=lambda *a: None,
             setJobGroup=lambda *a, **k: None,
-            statusTracker=lambda: tracker,
+            **vars(spark_context(running=self.active, known=lambda group: self.active)),
             cancelJobGroup=self.cancelled.append,
         )
         spark: Any = SimpleNamespace(sparkContext=jobs)

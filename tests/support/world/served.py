@@ -30,6 +30,7 @@ from hudi_runtime.agent import assignment as assignments
 from hudi_runtime.agent.assignment import Assignment
 from hudi_runtime.agent.savepoints import Savepoints
 from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process import spark as sp
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import CommitInfo
@@ -102,7 +103,7 @@ def dataset_in_memory(made: BootstrapFake, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(dataset, "read", read)
     monkeypatch.setattr(BootstrapFake, "mode", lambda self, mode: self, raising=False)
-    monkeypatch.setattr(bootstrap, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(sp, "IDLE_SECONDS", 0)
 
 
 def with_bootstrap(world: Meeting, fake: BootstrapFake, monkeypatch: pytest.MonkeyPatch) -> None:

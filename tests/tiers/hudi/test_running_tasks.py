@@ -30,6 +30,7 @@ def test_tasks_that_do_not_end_are_named(world: World, capsys: pytest.CaptureFix
     job = threading.Thread(target=run)
     job.start()
     until("the task has begun", lambda: not sp.await_idle(spark, 0))
+    assert sp.await_idle(spark, 0, group="another")
     sp.cancel_jobs(spark)
     job.join(60)
     assert failed, "the job is over"

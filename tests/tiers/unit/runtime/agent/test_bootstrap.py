@@ -14,8 +14,9 @@ from pyspark.sql import types
 from hudi_contract.outcomes import FailureClass
 from hudi_operator.api.bootstrap import Bootstrap as Source
 from hudi_operator.plan.requests import bootstrap as operators
-from hudi_runtime.agent import adoption, bootstrap, dataset
+from hudi_runtime.agent import adoption, dataset
 from hudi_runtime.job.job import TableSpec
+from hudi_runtime.process import spark as sp
 from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.settle.settle import Records
@@ -39,7 +40,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
     monkeypatch.setattr(dataset, "read", read)
     monkeypatch.setattr(Fake, "mode", lambda self, mode: self, raising=False)
-    monkeypatch.setattr(bootstrap, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(sp, "IDLE_SECONDS", 0)
     return made
 
 

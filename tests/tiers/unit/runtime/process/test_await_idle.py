@@ -1,0 +1,27 @@
+"""Whose tasks are waited for (F4): all of a driver, or those of one job group of an agent."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hudi_runtime.process import spark as sp
+from tests.support.world.spark_tasks import spark_context
+
+
+@pytest.mark.parametrize(
+    ("running", "known", "group", "idle"),
+    [
+        (0, {}, "", True),
+        (0, {"mine": 1}, "mine", True),  # the store has not heard of the end yet
+        (1, {}, "", False),
+        (1, {"mine": 1}, "mine", False),
+        (1, {"another": 1}, "mine", True),
+        (1, {"another": 1}, "", False),
+    ],
+)
+def test_tasks_that_are_waited_for(running: int, known: dict[str, int], group: str, idle: bool) -> None:
+    spark: Any = SimpleNamespace(sparkContext=spark_context(running=running, known=lambda name: known.get(name, 0)))
+    assert sp.await_idle(spark, 0, group=group) is idle
