@@ -30,19 +30,7 @@ from hudi_operator.api import merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
 from hudi_operator.api.catalog import Catalog
-from hudi_operator.api.fields import (
-    IMAGE,
-    NAME,
-    NONCE,
-    flag,
-    number,
-    read,
-    record,
-    records,
-    text,
-    text_map,
-    texts,
-)
+from hudi_operator.api.fields import IMAGE, NAME, NONCE, flag, number, read, record, records, text, text_map, texts
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.holds import Hold
 from hudi_operator.api.kafka import KafkaSource
