@@ -16,7 +16,7 @@ from hudi_operator.plan.core import actions as act
 JsonDict = dict[str, Any]
 
 _COUNTED = frozenset({"records", "conflicts", "instants", "advanced"})
-"""What a living attempt's report changes in its entry."""
+"""Fields of an attempt's entry that the report of a living attempt changes."""
 _TOLD_OF_TABLES = frozenset({"timeline", "readCost", "services"})
 _TOLD_OF_WRITERS = frozenset({"records", "conflicts", "lastCommit", "recentConflicts"})
 _COMMITTED = "Committed"

@@ -52,7 +52,7 @@ class Deadline:
     """From when it is counted: waits that are over are left out."""
     awaited: str
     wait: Wait | None = None
-    """What the attempt waits for that is not its own work; None: nothing."""
+    """The wait of the attempt for something other than its own work; None: it does not wait."""
     waits_since_ms: int | None = None
     """From when on time does not count; None: it counts."""
 
@@ -197,9 +197,9 @@ def _of(
 
 
 def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
-    """The entry of an attempt that has not ended, with what it has waited until this look.
+    """The entry of an attempt that has not ended, with the time that it has waited until this look.
 
-    By the clock by which status has the times from which deadlines count.
+    Measured by the clock that also gives status the times from which deadlines count.
     """
     due, now = current(view, writer, attempt, entry), view.latest_ms
     if due is None:
@@ -217,7 +217,7 @@ def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
 def stopped(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
     """The entry of an attempt that runs, with the deadline for which it must be stopped, if any.
 
-    Not of one that is asked to end for another reason: its end is told as what it is.
+    An attempt that is asked to end for another reason gets none: status tells that reason.
     """
     due = current(view, writer, attempt, entry)
     if entry.stopped_for or due is None or not due.over(view.earliest_ms) or _ends_anyway(view, attempt, writer):
