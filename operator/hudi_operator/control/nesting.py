@@ -117,7 +117,7 @@ def _reached(uid: str, seen: EtcdFacts) -> bool:
 async def read_tables_at(
     folders: Iterable[str], *, namespace: str, index: TableIndex, etcd: EtcdPort, config: OperatorConfig
 ) -> Mapping[str, tuple[str, ...]]:
-    """By folder, HudiTables (``ns/name``) whose folder overlaps with it; folders without any are absent.
+    """By folder, HudiTables (``ns/name``) whose folder overlaps with it; without any it is absent.
 
     A HudiTable of another namespace, or one that may not use its path, counts only if its gate was
     ever open: anybody could write another team's folder into a HudiTable.
