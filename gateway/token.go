@@ -223,7 +223,7 @@ type apiServer struct {
 	url, tokenFile string
 	// One for all questions, so that connections are used again: a date is waited for by a pod.
 	client *http.Client
-	// said is told the date of an answer and how long that took; nil: nobody is.
+	// said receives the date of an answer and how long that took; nil: it is not wanted.
 	said func(date time.Time, took time.Duration)
 }
 

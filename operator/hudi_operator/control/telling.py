@@ -1,7 +1,7 @@
 """Statuses that only tell: no decision is made from what they change.
 
-A busy table is told of at each report of its writers and its agent. Such a status may be written
-from a glance; it is compared with the object that was glanced at, like every status.
+Each report of its writers and its agent changes the status of a busy table. Such a status may be
+written from a glance; it is compared with the object that was glanced at, like every status.
 """
 
 from __future__ import annotations

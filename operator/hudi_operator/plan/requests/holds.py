@@ -34,7 +34,7 @@ PENDING, GRANTED, REFUSED, EXPIRED = "Pending", "Granted", "Refused", "Expired"
 """Outcomes in status."""
 _OUTCOMES = {Result.COMPLETED: GRANTED, Result.FAILED: REFUSED}
 LONG_MS = DAY * 1000
-"""A hold that is older is told of."""
+"""A hold that is older is reported in a condition."""
 
 
 def _asked(view: View, hold: Hold) -> HoldRequest:

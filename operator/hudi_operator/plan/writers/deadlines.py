@@ -87,7 +87,7 @@ class Deadline:
 
 
 def is_pending(observed: Observed, obj: JsonDict, writer: WriterSpec) -> bool:
-    """True when the deadline of an attempt that is registered, or runs, has a time of no event.
+    """True when the deadline of an attempt that is registered, or runs, expires without any event.
 
     ``obj``: the HudiWriter. It has none while it waits for input, and when it has no deadline now.
     """
@@ -169,7 +169,7 @@ def _commit(
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
     if report.stage == Stage.FINISHED:
         return None
-    # A report may be lost. What the agent lists is not all of its commits: it only makes it later.
+    # A report may be lost, and the agent lists only some commits: both only delay the deadline.
     listed = (c.completion_time for c in timeline_report(view).commits if c.attempt == attempt.id)
     last = max(map(conditions.hudi_time, (report.last_completion_time, *listed)))
     resumed = conditions.rfc3339(min(report.resumed_ms, view.earliest_ms)) if report.resumed_ms else ""
