@@ -22,8 +22,8 @@ import (
 // Algorithms with which an API server may sign tokens; symmetric ones and `none` are not among them.
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256}
 
-// maxTokenLife is twice what the operator's pods ask the kubelet for. Who may ask the API server for
-// tokens of an account has none that outlives its pod by more.
+// maxTokenLife is twice what the operator's pods ask the kubelet for. Somebody who may ask the API
+// server for tokens of an account gets none that outlives its pod by more.
 const maxTokenLife = 2 * time.Hour
 
 // clockLeeway is what the clocks of the API server and of this host may differ.
@@ -223,7 +223,7 @@ type apiServer struct {
 	url, tokenFile string
 	// One for all questions, so that connections are used again: a date is waited for by a pod.
 	client *http.Client
-	// said is told the date of an answer and how long that took; nil: nobody is.
+	// said receives the date of an answer and how long that took; nil: it is not wanted.
 	said func(date time.Time, took time.Duration)
 }
 

@@ -9,8 +9,11 @@ Everything that more than one process reads or writes, defined once.
     words, outcomes            states, roles, results, modes; failure classes, exit
                                codes, error codes
     environment                variables, files and classes that pods are given
-    options                    which options of Hudi belong to operator or table
+    options, allowed_options   which options of Hudi belong to operator or table; which
+                               of Hudi, Spark and Kafka a user may set
+    secret_names               names behind which a secret is expected, and hidden
     defaults                   what a namespace may set for all its HudiWriters
+    backoff                    the pauses between looks, and after failures
     shape                      how a record is written in JSON
       table_keys, settle       records of the lock protocol, and of settling
       requests, reports        requests to an agent and their results; reports of

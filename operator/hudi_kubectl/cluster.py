@@ -124,7 +124,7 @@ class Kubectl:
         self._run("delete", kind, name, *self._namespace, *flags)
 
     def user(self) -> str:
-        """Who the API server takes the user for."""
+        """The user's name as the API server sees it."""
         info = json.loads(self._run("auth", "whoami", "-o", "json"))
         return str(info["status"]["userInfo"]["username"])
 

@@ -192,7 +192,7 @@ def _deletion_of(called: str) -> Callable[[Thing], Seen]:
         if one.get("outcome") == DELETED:
             return Seen(f"savepoint {called}: {DELETED}", is_over=True)
         if not _found(thing.spec.get("savepoints"), "name", called).get("deleteInstant"):
-            return Seen(f"savepoint {called}: it is not to be deleted any more", is_over=True, is_well=False)
+            return Seen(f"savepoint {called}: its deletion is no longer asked for", is_over=True, is_well=False)
         said = str(one.get("message") or "the agent has not looked at it yet")
         refused = said.startswith("not deleted:")
         return Seen(f"savepoint {called}: {said}", is_over=refused, is_well=not refused)

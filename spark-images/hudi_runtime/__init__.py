@@ -19,7 +19,8 @@ The driver of one attempt (`writer`), the agent of a table (`agent`), and the au
 
 Each package imports only from the packages above it in its own tower: `read`, `writer` and `api` do
 not import `settle`, `services`, `agent`, `callback` and `catalog`, and these do not import those
-(import-linter). So no code that a driver runs can roll back, sweep, clean or archive.
+(import-linter). So no code that a driver runs can roll back, sweep, clean or archive. Below all of
+them is `hudi_contract`, which the operator shares.
 
 This package does not enforce safety. Lock, fence and publication checks live in the Java session
 (docs/design/protocol.md). This package runs sources, reads the timeline, which is authoritative,

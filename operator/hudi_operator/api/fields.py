@@ -5,6 +5,10 @@ name, type, default, bounds, choices. ``read`` creates a value of the class, and
 validation of the API server: an object may have been stored under a CRD of another release. A test
 compares declarations and CRDs (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between
 fields, are only in the CRDs.
+
+pydantic, which the Kubernetes client brings along, is not used: its models would make a schema and
+messages of their own beside the CRD's, and it is compiled, while `kubectl hudi plan` reads specs
+with these classes where nothing is installed but Python.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class AttemptCredentials:
     _seen: dict[Key, dict[str, _Seen]] = field(default_factory=dict)
 
     def facts(self, key: Key) -> Mapping[str, Revocation]:
-        """What was seen of the attempts of one table."""
+        """Revocations of a table's attempts, as far as this process has seen them."""
         return {attempt: seen.facts() for attempt, seen in self._seen.get(key, {}).items()}
 
     def _of(self, key: Key, attempt: str) -> _Seen:

@@ -32,7 +32,7 @@ def attempt_of(action: act.Action) -> str:
 
 @dataclass(frozen=True)
 class Begun:
-    """What a plan makes for one attempt."""
+    """The objects that a plan makes for one attempt."""
 
     digest: str
     files: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ def made_of_attempts(plan: act.Plan) -> dict[str, list[Making]]:
 
 
 def begun(made: Sequence[Making]) -> Begun:
-    """What these actions make for their attempt."""
+    """The objects that these actions make for their attempt."""
     manifests = json.dumps([action.manifest for action in made], sort_keys=True)
     pods = [action.manifest for action in made if isinstance(action, act.CreatePod)]
     return Begun(

@@ -1,10 +1,10 @@
 """RoleBindings by which accounts of tables start executors: they go when nothing uses the account.
 
-A binding is made before the first pod under its account. Who uses an account is read live at the
-moment of the deletion: another HudiTable of the namespace, or a HudiWriter of one, names it, or a
-driver or an agent under it has not ended. A binding is made and deleted under one lock, and what is
-known to be there is forgotten before anybody is asked: a HudiTable that was not there then makes
-its binding again, after the deletion.
+A binding is made before the first pod under its account. Whether an account is still used is read
+live at the moment of the deletion: another HudiTable of the namespace, or a HudiWriter of one,
+names it, or a driver or an agent under it has not ended. A binding is made and deleted under one
+lock, and what is known to be there is forgotten before anybody is asked: a HudiTable that was not
+there then makes its binding again, after the deletion.
 """
 
 from __future__ import annotations

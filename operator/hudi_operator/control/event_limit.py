@@ -38,7 +38,7 @@ class _Share:
 
 
 class EventLimit:
-    """What was sent, by this process."""
+    """Decides which events are sent, by those that this process has sent before."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock``: seconds, monotonic."""

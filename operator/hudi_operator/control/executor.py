@@ -54,7 +54,7 @@ class Context:
     observed: Observed
     done: list[act.Action] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    """What could not be done; the rest of the plan was."""
+    """Actions that could not be performed, in words; the rest of the plan was performed."""
     waiting: set[str] = field(default_factory=set)
     """Attempts for which the API server does not make something: nothing of them is done."""
     admitting: dict[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Context:
     foreign_files: set[str] = field(default_factory=set)
     """ConfigMaps of others under names of the operator's: no pod is created that mounts one."""
     writes: RefusedWrites = field(default_factory=RefusedWrites)
-    """What was refused of objects that are not for one attempt alone."""
+    """Writes that were refused of objects that are not for one attempt alone."""
 
 
 class Executor:

@@ -72,8 +72,8 @@ class TableIndex:
         """Name of the agent that serves a HudiTable, or is to serve it.
 
         It is the one that status names, or that was chosen before, while it has the table's access
-        to storage. Else it is the first one that has room. What is counted may be old: then an
-        agent has a table more, which harms nobody.
+        to storage. Else it is the first one that has room. The numbers may be old: then an agent
+        has one table more than allowed, which does no harm.
         """
         if stated := stated_agent(table, spec, unreadable, self._image):
             return stated

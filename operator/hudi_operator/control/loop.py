@@ -181,7 +181,7 @@ class Reconciler:
         return list(done)
 
     async def _still_at_rest(self, key: Key) -> tuple[str, float] | None:
-        """Outcome and delay for a table that has nothing more to do than to be told of.
+        """Outcome and delay for a table whose status only has to be updated.
 
         None: look now. The last live look found the table at rest, and so do the watches and etcd.
         """

@@ -125,9 +125,9 @@ class Memory:
     # ---- looks
 
     def learn(self, key: Key, observed: Observed, *, began: float, agent: str = "") -> None:
-        """What a live look has read, which began then (on this object's clock).
+        """Keep what a live look has read. ``began``: when it began, on this object's clock.
 
-        ``agent``: the one whose pods were read; empty: those of all agents of the namespace.
+        ``agent``: the agent whose pods were read; empty: pods of all agents of the namespace.
         """
         mine, table = (_TABLE, key), observed.table
         self._tables.read([mine], {key: (_slim(table), [mine])} if table is not None else {}, began)
@@ -151,7 +151,7 @@ class Memory:
         return {pod.labels.get(naming.LABEL_AGENT, "") for pod in self._pods.of((_AGENTS, namespace))}
 
     def forget(self, key: Key) -> None:
-        """Nobody looks at this table any more."""
+        """Forget the last live look at a table at which none is made any more."""
         self._looks.pop(key, None)
 
     def recall(self, key: Key) -> Observed | None:
@@ -173,7 +173,7 @@ class Memory:
         pods = {pod.uid: pod for group in groups for pod in self._pods.of(group)}
         return replace(
             look,
-            # What is parsed already is not parsed again.
+            # Objects that are parsed already are not parsed again.
             objects=look.objects if _same(look.objects, objects) else objects,
             pods=tuple(sorted(pods.values(), key=lambda pod: (pod.name, pod.uid))),
         )

@@ -72,7 +72,7 @@ class Overlapping:
 async def read_overlapping(
     table: TableSpec, *, kubernetes: KubernetesPort, etcd: EtcdPort, config: OperatorConfig, now_ms: int
 ) -> Overlapping:
-    """Which HudiTables block this one's folder.
+    """The HudiTables that keep this one from its folder.
 
     Read live, also from etcd; raises Retryable or Fatal when that fails.
     """
@@ -117,10 +117,10 @@ def _reached(uid: str, seen: EtcdFacts) -> bool:
 async def read_tables_at(
     folders: Iterable[str], *, namespace: str, index: TableIndex, etcd: EtcdPort, config: OperatorConfig
 ) -> Mapping[str, tuple[str, ...]]:
-    """HudiTables (``ns/name``) whose folder each of these overlaps with; without any it is absent.
+    """By folder, HudiTables (``ns/name``) whose folder overlaps with it; without any it is absent.
 
-    Of other namespaces, and of those that may not use their path, only one that was open counts:
-    anybody could write another team's folder into a HudiTable.
+    A HudiTable of another namespace, or one that may not use its path, counts only if its gate was
+    ever open: anybody could write another team's folder into a HudiTable.
     """
     found = {}
     for folder in sorted(set(folders)):

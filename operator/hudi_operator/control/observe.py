@@ -154,7 +154,7 @@ class Observer:
             await self._check_admissions(key, read.facts, writers)
         consents, readable = await self._consents(namespace, namespace_uid, spec, objects)
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
-        # What the API server said of the time before this look may be older than a step of a clock.
+        # Times that the API server told before this look may be older than a step of a clock.
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms(since=asked)
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
         observed = Observed(
@@ -234,7 +234,7 @@ class Observer:
         )
 
     def forget(self, key: Key) -> None:
-        """Nobody looks at this table any more."""
+        """Forget a table at which no look is made any more."""
         self._memory.forget(key)
         self._wide.forget(key)
 

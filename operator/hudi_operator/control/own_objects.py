@@ -23,7 +23,7 @@ def is_own(found: JsonDict, manifest: JsonDict) -> bool:
 
 
 def foreign(kind: str, namespace: str, name: str) -> str:
-    """What is said of an object of somebody else."""
+    """Message about an object under a name of the operator's that somebody else has created."""
     return (
         f"{kind} {namespace}/{name} exists, but was not created by the operator: nothing is started under this name "
         "until it is deleted. The API server's audit log shows who created it"
@@ -31,7 +31,10 @@ def foreign(kind: str, namespace: str, name: str) -> str:
 
 
 def in_own_namespace(namespace: str, action: act.DeletePod | act.DropEvidence) -> None:
-    """Whatever etcd says: the pods of a table are in its namespace. Raises Refused."""
+    """Require that a pod of a table is in the table's namespace, even if etcd names another one.
+
+    Raises Refused.
+    """
     if action.namespace != namespace:
         text = f"Pod {action.namespace}/{action.name} is none of the namespace {namespace}"
         raise Refused(text, reason="OtherNamespace")

@@ -43,14 +43,14 @@ class RefusedWrites:
         return set()
 
     def withhold(self, action: act.Action, *, last: bool) -> bool:
-        """Whether an action depends on something that was refused.
+        """True when an action depends on something that was refused.
 
-        ``last``: there is no HudiTable, and nobody looks here after its last HudiWriter.
+        ``last``: there is no HudiTable, and no look is made after its last HudiWriter is gone.
         """
         if not self._objects:
             return False
         if isinstance(action, act.PatchFinalizers) and action.remove and (last or action.kind == naming.TABLE_KIND):
-            return True  # what was refused would stay undone
+            return True  # the refused write would stay undone
         if self._agent_untold and _begins_agent(action):
             return True
         return object_of(action) in self._objects

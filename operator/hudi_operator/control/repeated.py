@@ -13,7 +13,7 @@ AGAIN_SECONDS = 60.0
 
 
 class Repeated:
-    """What was logged lately, by this process."""
+    """Decides whether a problem is logged, by those that this process has logged lately."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock``: seconds, monotonic."""
@@ -21,7 +21,10 @@ class Repeated:
         self._logged: dict[Hashable, float] = {}
 
     def due(self, problem: Hashable) -> bool:
-        """Whether a problem is logged now; what is not asked for again is forgotten."""
+        """True when a problem is to be logged now.
+
+        Problems that do not come again are forgotten.
+        """
         now = self._clock()
         for old in [one for one, at in self._logged.items() if now - at >= AGAIN_SECONDS]:
             del self._logged[old]

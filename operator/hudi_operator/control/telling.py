@@ -1,7 +1,7 @@
 """Statuses that only tell: no decision is made from what they change.
 
-A busy table is told of at each report of its writers and its agent. Such a status may be written
-from a glance; it is compared with the object that was glanced at, like every status.
+Each report of its writers and its agent changes the status of a busy table. Such a status may be
+written from a glance; it is compared with the object that was glanced at, like every status.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hudi_operator.plan.writers import committed_condition
 JsonDict = dict[str, Any]
 
 _COUNTED = frozenset({"records", "conflicts", "instants", "advanced"})
-"""What a living attempt's report changes in its entry."""
+"""Fields of an attempt's entry that the report of a living attempt changes."""
 _TOLD_OF_TABLES = frozenset({"timeline", "readCost", "services"})
 _TOLD_OF_WRITERS = frozenset({"records", "conflicts", "lastCommit", "recentConflicts"})
 

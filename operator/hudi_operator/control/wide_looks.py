@@ -38,5 +38,5 @@ class WideLooks:
             self._taken[key] = self._clock()
 
     def forget(self, key: Key) -> None:
-        """Nobody looks at this table any more."""
+        """Forget a table at which no look is made any more."""
         self._taken.pop(key, None)

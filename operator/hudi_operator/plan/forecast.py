@@ -86,17 +86,20 @@ class Space:
 
 @dataclass(frozen=True)
 class Fate:
-    """What would happen to one HudiWriter."""
+    """The forecast for one HudiWriter."""
 
     decision: Decision
     stalls: Decision | None = None
-    """What will stall it when its next attempt is due; None: nothing that is known now."""
+    """The decision that will stall it when its next attempt is due.
+
+    None: no reason is known now.
+    """
     table_stalls: Stall | None = None
     """Why its HudiTable would be stuck; None: it would not."""
     gate_untold: bool = False
     """START: whether the gate is open is not known."""
     table_repaired: bool = False
-    """What its HudiTable is stalled for is corrected."""
+    """The reason for which its HudiTable is stalled is corrected."""
     from_defaults: tuple[str, ...] = ()
     """Fields that its next attempt has from the defaults of the namespace."""
     defaults_problem: str = ""
@@ -283,7 +286,7 @@ def is_repaired(before: JsonDict, will: TableSpec) -> bool:
 
 
 def pending(before: JsonDict) -> tuple[frozenset[str], str, bool]:
-    """What is asked for and not carried out.
+    """Requests of a HudiTable that are not carried out yet.
 
     Savepoints by name, the nonce of the restore, and whether the metadata table changes.
     """

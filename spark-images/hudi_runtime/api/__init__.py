@@ -18,6 +18,9 @@ unless the name indicates another unit.
 * `RuntimeFailure`: a classified failure; `failure` is its class (docs/design/contracts.md, section
   5). Uncaught, it ends the attempt with that class. `PositionLost`: the failure for commits that
   were archived, cleaned or undone before they were read.
+
+The package has no code of its own: it imports these names from `read` and `process`. What they
+promise is kept there: a position that is lost is an error, never an empty read (I9).
 """
 
 from hudi_runtime.api import positions

@@ -7,6 +7,11 @@ Eleven checks of any Hudi table, as a command and as a library.
 
 The command is `python -m hudi_runtime.audit`, the entry point argument `audit` of the image
 (docs/operate/operations.md). It only reads.
+
+`reader` collects the `facts`, with `keys` from etcd; `structure` and `rows` check them, `report`
+has the result, `command` is the command. May import `table`, `job` and `process`, and never a
+tower: it judges without the code that it judges. Invariant I11: a check that cannot read its input
+is unknown, never ok.
 """
 
 from __future__ import annotations

@@ -92,9 +92,9 @@ def doubtful(timeline: tl.Timeline, hold: Hold) -> tuple[tl.Instant, ...]:
     """Completed cleans that may have deleted what a hold needs.
 
     Those that were planned before any commit completed that one of the readers does not see have
-    not: a clean deletes what has been replaced, and to the readers nothing had been. Who asks as of
-    the commit does not see those that were requested after it and completed before (F592). The
-    instant of a clean comes after its plan.
+    not: a clean deletes what has been replaced, and to the readers nothing had been. A reader that
+    asks as of the commit does not see those that were requested after it and completed before
+    (F592). The instant of a clean comes after its plan.
     """
     writes = [i for i in timeline.completed if i.action in tl.WRITE_ACTIONS]
     later = [i.completion for i in writes if i.completion > hold.boundary or i.requested > hold.instant]

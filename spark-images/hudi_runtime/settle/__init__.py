@@ -2,6 +2,7 @@
 
 Instants that their owner has abandoned are finished, too.
 
+`settle.py` is the order of it, `rollback.py` looks and rolls back, `sweep.py` deletes late files.
 May import `table`, `job` and `process`; never `read` or `writer`. The only package that calls
 `client.rollback` and deletes files of instants. Invariants: look and roll back are one step, on a
 fresh timeline (I4); only instants that a record names are touched (I7), by one executor (I12); the

@@ -70,6 +70,11 @@ class Keys:
         found = self.call(rpc.kv, "Range", rpc.messages.RangeRequest(key=self.name(key).encode())).kvs
         return (json.loads(found[0].value), found[0].mod_revision) if found else ({}, 0)
 
+    def was_there(self, key: str, revision: int) -> bool:
+        """Whether there was this key at a revision of etcd."""
+        request = rpc.messages.RangeRequest(key=self.name(key).encode(), revision=revision, keys_only=True)
+        return bool(self.call(rpc.kv, "Range", request).kvs)
+
     def all(self) -> dict[str, JsonDict]:
         """Every key of the table."""
         found: dict[str, JsonDict] = {}

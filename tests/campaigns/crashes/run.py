@@ -10,6 +10,7 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -233,7 +234,9 @@ class Run:
             deviations.append(f"the scenario did not go on: {str(error)[:1500]}")
         except (grpc.RpcError, OSError) as error:
             disturbed = f"{type(error).__name__}: {str(error)[:300]}"
-        disturbed = disturbed or self._starved()
+        starved, alive = self._fenced_agents()
+        disturbed = disturbed or starved
+        deviations += alive
         for operator in self.world.operators:
             if operator.process.poll() is None:
                 self._spent += spent(operator.process.pid)
@@ -327,17 +330,12 @@ class Run:
 
     # ---- judgement
 
-    def _starved(self) -> str:
-        """An agent that nobody has killed was too slow for its lease: that is the machine, and the
-        operator is right to fence it.
-        """
+    def _fenced_agents(self) -> tuple[str, list[str]]:
+        """What the fences of agents that nobody has killed say: see `fenced_agents`."""
         mine = self.agent_proxy.incarnations if self.agent is not None else []
-        late = [
-            e.subject
-            for e in self.monitor.events
-            if e.action == "fence" and e.ok and e.detail == "LeaseGone" and e.subject in mine
-        ]
-        return "the agent had not enough CPU to keep its lease" if late else ""
+        return fenced_agents(
+            self.monitor.events, mine, lambda inc, revision: self.keys.was_there(f"alive/{inc}", revision)
+        )
 
     def _outcomes(self) -> list[str]:
         """Every dead instant that was settled has an outcome, and none was taken for completed."""
@@ -420,6 +418,26 @@ def spent(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def fenced_agents(
+    events: Iterable[Event], mine: Collection[str], alive_at: Callable[[str, int], bool]
+) -> tuple[str, list[str]]:
+    """Why a run proves nothing, and what is wrong, when an agent that nobody has killed was fenced.
+
+    An agent whose heartbeat was gone was too slow for its lease: that is the machine, and the
+    operator is right. One whose heartbeat was there must not be fenced for want of it, whatever the
+    machine does.
+
+    `mine`: incarnations of such agents.
+
+    `alive_at`: whether the heartbeat of an incarnation was there at a revision.
+    """
+    fences = [e for e in events if e.action == "fence" and e.ok and e.detail == "LeaseGone" and e.subject in mine]
+    wrong = [
+        f"I11: the agent {e.subject} was fenced while it was alive" for e in fences if alive_at(e.subject, e.rev - 1)
+    ]
+    return "the agent had not enough CPU to keep its lease" if fences and not wrong else "", wrong
 
 
 def differences(wanted: Any, found: Any, where: str) -> list[str]:

@@ -30,6 +30,7 @@ from typing import Any
 
 from tests.campaigns.history import page
 from tests.campaigns.history.run import CELLS, Cell
+from tests.support import seeds
 from tests.support.evidence import RAW
 from tests.support.evidence.replaced import with_earlier
 from tests.support.harness.apart import RESULT, TOLD, run_apart
@@ -125,7 +126,7 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="only runs whose name matches")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--chance", type=int, default=1, help="seed of which records are chosen")
+    parser.add_argument("--chance", type=int, default=seeds.drawn(), help="seed of which records are chosen (drawn)")
     parser.add_argument("--table", action="store_true", help="write the page only")
     parser.add_argument("--again", action="store_true", help="run also what has a result")
     parser.add_argument("--inside", help=argparse.SUPPRESS)

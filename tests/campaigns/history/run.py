@@ -117,7 +117,7 @@ class Run:
         *,
         rounds: int,
         writers: int = 3,
-        seed_of_chance: int = 1,
+        seed_of_chance: int,
     ) -> None:
         self.world, self.agent, self.cell, self.rounds = world, agent, cell, rounds
         self.names = [f"w{number}" for number in range(writers)]
@@ -254,7 +254,7 @@ def judged(wrong: list[str], audited: Mapping[str, str], met: int) -> tuple[str,
     return ("ok", "nothing that was promised not to be") if met else ("thin", "no two transactions have met")
 
 
-def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int = 1) -> dict[str, Any]:
+def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int) -> dict[str, Any]:
     """A run with an etcd and an agent of its own, for `make history`."""
     begin = time.monotonic()
     world = World(folder)
@@ -272,6 +272,7 @@ def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int = 1) -> di
         "verdict": verdict,
         "told": told,
         "rounds": rounds,
+        "chance": seed_of_chance,
         "writers": len(made.names),
         "attempts": made.attempts,
         "conflicts": made.conflicts,

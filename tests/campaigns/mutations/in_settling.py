@@ -397,6 +397,7 @@ SETTLING = (
             ),
         ),
         f"{SIMULATED}::test_operator_dies_before_and_after_every_action_of_settling",
+        f"{SIMULATED}::test_operator_dies_between_actions_all_the_time",
     ),
     mutation(
         "the-plan-goes-on-after-a-failure",

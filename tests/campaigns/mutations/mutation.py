@@ -24,6 +24,9 @@ AVAILABILITY = "availability"
 """What no invariant asks for: that work goes on."""
 SECURITY = "security"
 """Who may do what, and where code comes from: what has no number among the findings."""
+HOUSE = "house"
+"""What a part of the code may use."""
+UNNUMBERED = (AVAILABILITY, SECURITY, HOUSE)
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
 """What may not be without a mutation; of the later findings those are covered that the code has a
 place for.

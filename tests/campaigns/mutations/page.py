@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.campaigns.mutations.campaign import CAUGHT, INVALID, NO_END, SURVIVED, Campaign, stored, wanted_of
 from tests.campaigns.mutations.judges import tier
 from tests.campaigns.mutations.lists import CONTROLS, MUTATIONS, NO_PLACE
-from tests.campaigns.mutations.mutation import AVAILABILITY, FINDINGS, INVARIANTS, SECURITY, Mutation, of
+from tests.campaigns.mutations.mutation import FINDINGS, INVARIANTS, UNNUMBERED, Mutation, of
 from tests.support import ROOT
 from tests.support.evidence import Evidence, as_said
 
@@ -122,7 +122,7 @@ def _rules() -> list[str]:
         "| rule | caught | mutations |",
         "|---|---|---|",
     ]
-    for rule in (*INVARIANTS, *FINDINGS, AVAILABILITY, SECURITY):
+    for rule in (*INVARIANTS, *FINDINGS, *UNNUMBERED):
         found = of(rule, MUTATIONS)
         names = ", ".join(_named(one) for one in found) or f"none: {NO_PLACE[rule]}"
         caught = sum(_word(one) == CAUGHT for one in found)

@@ -42,6 +42,7 @@ INVARIANTS = {
     ),
     "I4": (
         "tests/tiers/e2e/test_faults.py::test_each_kill_is_settled",
+        "tests/tiers/hudi/test_failed_reads.py::test_a_store_that_does_not_list_takes_nothing_away",
         "ReleaseTest.aListingThatFailsDecidesNothing",
         "faults::listing-fails",
     ),
@@ -63,6 +64,7 @@ INVARIANTS = {
     ),
     "I8": (
         "tests/tiers/e2e/test_faults.py::test_each_kill_is_settled",
+        "tests/tiers/hudi/test_writer.py::test_files_exactly_once_over_sigkill",
         "tests/tiers/hudi/test_retention.py",
         "make chaos",
     ),

@@ -113,6 +113,8 @@ class Proxy:
         self._refused: list[Refused] = []
         self.lines: list[str] = []
         """Request lines in the order of their arrival."""
+        self.answered: list[tuple[str, str]] = []
+        """Request lines with the status lines of the server's answers to them."""
         self._ready = threading.Event()
         self.port = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -143,6 +145,13 @@ class Proxy:
         found = Refused(wanted, status, times)
         self._refused.append(found)
         return found
+
+    def published(self, instant: str) -> bool:
+        """Whether the server has taken the completed file of an instant of the table."""
+        return any(
+            completed(line) and f"/{instant}_" in line and " 2" in status[: len("HTTP/1.1 2")]
+            for line, status in self.answered
+        )
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -177,8 +186,10 @@ class Proxy:
             answer = await self._forward(
                 "\r\n".join([line, *kept, "Connection: close", "", ""]).encode("latin-1") + body
             )
+            status = answer.split(b"\r\n", 1)[0].decode("latin-1")
+            self.answered.append((line, status))
             if held is not None:
-                held.answer = answer.split(b"\r\n", 1)[0].decode("latin-1")
+                held.answer = status
                 held.delivered.set()
                 if held.after:
                     await self._hold(held)

@@ -70,27 +70,26 @@ class World(Effects, Agents):
             self.executor_answers.clear()
         return plan
 
-    def run(self, until: Any, seconds: int = 400, crash_every: int = 0) -> None:
+    def run(self, until: Any, seconds: int = 400, crash_every: int = 0, crash_from: int = 0) -> None:
         """Reconcile and tick until a condition holds; fails when it does not come to pass.
 
         `crash_every`: in every so many looks the operator dies after some of its actions, each time
-        after another number of them, or after all.
+        after another number of them, or after all. `crash_from` shifts these numbers.
         """
-        if not self.passes(until, seconds, crash_every):
+        if not self.passes(until, seconds, crash_every, crash_from):
             raise AssertionError(
                 "did not come to pass; last: " + " | ".join(self.sentences[-5:]) + f"\n{self.summary()}"
             )
 
-    def passes(self, until: Any, seconds: int, crash_every: int = 0) -> bool:
+    def passes(self, until: Any, seconds: int, crash_every: int = 0, crash_from: int = 0) -> bool:
         """The same; whether the condition has held."""
         quiet = 0
         for number in range(seconds):
             if until(self):
                 return True
             if crash_every or quiet < _RESTS or not number % _LOOKS:
-                crash = (
-                    (lambda actions, n=number: n % (actions + 1)) if crash_every and not number % crash_every else None
-                )
+                dies = bool(crash_every) and not number % crash_every
+                crash = (lambda actions, n=number + crash_from: n % (actions + 1)) if dies else None
                 quiet = quiet + 1 if _rests(self.reconcile(crash_after=crash)) else 0
                 if until(self):
                     return True

@@ -248,7 +248,7 @@ def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
     """I9: A and B write one file group from the same start and both are completed, as behind a
     lease lock: CopyOnWrite loses A's rows.
     """
-    copy_on_write, action = kind == "audit-cow", "commit" if kind == "audit-cow" else "deltacommit"
+    action = "commit" if kind == "audit-cow" else "deltacommit"
     table, other = lake.copy(kind, f"{kind}-overlap"), lake.copy(kind, f"{kind}-overlap-other")
     lake.write(other.name, rows(range(2), "a", "A", 4), **of_kind(kind))
     lake.write(table.name, rows(range(2, 4), "a", "B", 4), **of_kind(kind))
@@ -270,12 +270,13 @@ def test_lost_update_of_overlapping_commits(lake: Lake, kind: str) -> None:
     assert second.requested in report.get("overlap").findings[0]
     assert report.get("metadata").outcome is Outcome.VIOLATED, report.text()
     assert report.get("incremental").outcome is Outcome.VIOLATED, report.text()
-    if not copy_on_write:
-        return
     keep = {"hoodie.clean.automatic": "true", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    # Archival does not pass the last compaction of a MergeOnRead table.
+    compact = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+    options = {**OPTIONS, **of_kind(kind), **keep, **({} if kind == "audit-cow" else compact)}
     for number in range(5, 9):
         frame = lake.spark.createDataFrame(rows(range(40, 42), "b", f"v{number}", number), SCHEMA)
-        frame.write.format("hudi").options(**{**OPTIONS, **keep}).mode("append").save(lake.url(table.name))
+        frame.write.format("hudi").options(**options).mode("append").save(lake.url(table.name))
     assert not {first.requested, second.requested} & {i.requested for i in timeline(table).instants}, (
         "both are archived"
     )

@@ -30,7 +30,7 @@ KEPT_AGENT_PODS = 3
 def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
     """Uids of pods whose death must still be proven for one table.
 
-    Registered, or settling before phase Draining.
+    Their incarnation is registered, or it is being settled and has not reached phase Draining.
     """
     found = {s.read(Registration).pod_uid for inc, s in etcd.writers.items() if inc not in etcd.settles}
     for stored in etcd.settles.values():

@@ -128,7 +128,10 @@ def last_failure(view: View) -> str:
 
 
 def refusal(view: View) -> str:
-    """What the API server does not make for the agent, or the next one; empty when nothing."""
+    """Reason and message with which the API server has refused an object of the agent.
+
+    Without a pod of the agent, an object of the next one. Empty: it has refused none.
+    """
     pod = current_pod(view)
     name = pod.name if pod is not None else naming.agent_pod_name(view.agent, _next_generation(view))
     found = view.observed.refusals.get(naming.attempt_id(view.table.ref.namespace, name))

@@ -218,8 +218,8 @@ class DeleteObject(Action):
 class Unbind(Action):
     """Delete the RoleBindings of accounts of tables that nothing in the look's namespace uses.
 
-    Who uses an account is read when it is performed. What the API server does not let the operator
-    read or delete stays, and nothing waits for it.
+    Which objects use an account is read when this is performed. If the API server does not let the
+    operator read them, or delete a RoleBinding, that RoleBinding stays, and nothing waits for it.
     """
 
     role: str

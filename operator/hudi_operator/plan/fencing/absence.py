@@ -30,8 +30,8 @@ _HOSTS = (naming.ROLE_DRIVER, naming.ROLE_AGENT)
 def in_objects(objects: Objects, timers: Iterable[str]) -> bool:
     """Whether a finalizer of the objects may be dropped, or a settle record collected.
 
-    ``timers``: names of the table's timers. Of a table that is not there, or cannot be read whole,
-    nobody knows.
+    ``timers``: names of the table's timers. True also for a table that is not there or cannot be
+    read whole, because it is not known then.
     """
     found, problem = objects.table_spec
     every = [obj for obj in (objects.table, *objects.writers) if obj is not None]

@@ -25,7 +25,7 @@ def plan_held(view: View) -> PartialPlan:
 
 
 def last(observed: Observed) -> tuple[Action, ...]:
-    """Release all whose pod has no evidence: nobody looks at this table afterwards."""
+    """Release every ConfigMap whose pod has no evidence, in the last look at this table."""
     return _released(c for c in observed.held_config_maps if not _evidence(_pod(observed, c)))
 
 

@@ -85,7 +85,10 @@ def drain_seconds(view: View, record: SettleRecord) -> float:
 
 
 def waits_for(view: View, inc: Incarnation) -> str:
-    """What is missing to the proof by credentials, for people; empty where it cannot come."""
+    """What the proof by credentials still needs, in words for people.
+
+    Empty when no such proof is possible.
+    """
     if _pod(view, inc) is None:
         return ""
     found, cache = _seen(view, inc.attempt), view.config.credentials_broker.identity_cache_seconds

@@ -245,9 +245,10 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
 
 
 def lock_is_free_within(view: View, inc: Incarnation, seconds: float) -> bool:
-    """True when what is left of an incarnation's drain is at most this long.
+    """True when the rest of an incarnation's drain is at most this long.
 
-    Its death is proven then, and nobody but this operator is waited for before its lock goes.
+    Its death is proven then, and only this operator's own timer is waited for before its lock is
+    deleted.
     """
     if view.mode == FencingMode.LEASE_ONLY or inc.phase is not Phase.Draining or inc.lock_unknown:
         return False

@@ -59,7 +59,10 @@ def waits(view: View) -> bool:
 
 
 def plan_waiting(view: View) -> PartialPlan:
-    """Measures how long those whose turn it is leave the gate alone. Only while this one waits."""
+    """Measures for how long the HudiTables whose turn it is have not taken the gate.
+
+    Only while this one waits.
+    """
     begun = () if view.timer(_turn(view)) is not None else (StartTimer(_turn(view)),)
     return PartialPlan(begun, ("released the gate for another HudiTable of the same path",), 5.0)
 

@@ -59,7 +59,7 @@ def dropping(view: View) -> bool:
 
 
 def drop_seconds(table: TableSpec) -> float:
-    """How long the deletion of a HudiTable waits for its entries to be dropped."""
+    """Maximum time that the deletion of a HudiTable waits for its entries to be dropped."""
     return _START_SECONDS + 2 * (table.catalog.timeout_seconds if table.catalog is not None else 0)
 
 

@@ -32,7 +32,7 @@ JsonDict = dict[str, Any]
 CONDITION = "CleaningHeld"
 _OUTCOMES = {Result.COMPLETED: HoldOutcome.GRANTED, Result.FAILED: HoldOutcome.REFUSED}
 LONG_MS = DAY * 1000
-"""A hold that is older is told of."""
+"""A hold that is older is reported in a condition."""
 
 
 def _asked(view: View, hold: Hold) -> HoldRequest:

@@ -69,7 +69,7 @@ def plan_request(view: View, *, drained: bool) -> PartialPlan:
 
 
 def awaited(view: View) -> str:
-    """What writers wait for while the gate is closed."""
+    """The change for which writers wait while the gate is closed, in words."""
     record, word = _record(view), unfinished(view)
     failed = record.nonce == word and record.failures
     why = (

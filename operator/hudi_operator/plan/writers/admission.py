@@ -43,7 +43,7 @@ Spark session come up meanwhile.
 
 
 class Kind(StrEnum):
-    """What happens to a writer. Some values are those of its state."""
+    """The kinds of decisions about a writer. Some values are those of its state."""
 
     ACTIVE = "Active"
     """One of its attempts is admitted."""
@@ -63,7 +63,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What happens to one writer. ``number`` is the attempt to start now; 0: none.
+    """The decision about one writer. ``number`` is the attempt to start now; 0: none.
 
     ``position`` and ``blocked_by`` are set while it queues.
     ``tick_ms`` is the tick of its schedule that the attempt to start is for; 0: none.
@@ -360,9 +360,9 @@ OWN_STATE: Chain[_Candidate, Decision] = Chain(
 
 
 def stalls_next(view: View, writer: WriterView, progress: Progress) -> Decision | None:
-    """What will stall the writer when its next attempt is due.
+    """The decision that will stall the writer when its next attempt is due.
 
-    Asked while it runs, rests or waits; None: nothing that is known now.
+    It is asked for while the writer runs, rests or waits. None: no reason is known now.
     """
     if writer.spec is None:
         return Decision(Kind.STALLED, "InvalidSpec", writer.error)

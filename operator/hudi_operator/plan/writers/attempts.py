@@ -68,7 +68,8 @@ def start_actions(
 ) -> tuple[Action, ...]:
     """Create the objects of an attempt whose entry is in status, among ``entries``.
 
-    None while its source is missing, the table is unreadable, or what they name may not be used.
+    No actions while its source is missing, the table is unreadable, or the specs name something
+    that may not be used.
     Admission precedes the pod (F23).
     """
     writer = None if view.unreadable else source_tables.resolved(view, wanted)
@@ -211,7 +212,7 @@ def _end(view: View, writer: WriterSpec, attempt: Attempt, entries: list[Attempt
     kind, message = str(outcome.kind), outcome.message or last.message
     due = deadlines.current(view, writer, attempt, last)
     if last.stopped_for and outcome.kind not in (classify.SUCCEEDED, *classify.STOPPED):
-        # Whatever it says of its end: it was stopped within what it was doing (F550).
+        # It was stopped in the middle of its work, whatever its own message says (F550).
         kind, message = last.stopped_for, last.message
     elif (
         outcome.retried and attempt.pod is not None and due is not None and due.never_ran and due.over(view.earliest_ms)

@@ -67,9 +67,9 @@ def waits(status: Mapping[str, Any]) -> bool:
 
 
 def comes_as_event(status: Mapping[str, Any]) -> bool:
-    """Whether what such a writer waits for comes as an event, or at a time that status tells.
+    """True when the end of this writer's wait comes as an event, or at a time that is in status.
 
-    Not while an attempt goes on, of one whose spec cannot be read.
+    False for a writer whose spec cannot be read, while one of its attempts has not ended.
     """
     found = conditions.find(dict(status), _CONDITION[WriterState(status["state"])])
     going_on = any(not entry.class_ for entry in attempt_entries(status))

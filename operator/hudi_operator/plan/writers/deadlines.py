@@ -52,7 +52,7 @@ class Deadline:
     """From when it is counted: waits that are over are left out."""
     awaited: str
     wait: Wait | None = None
-    """What the attempt waits for that is not its own work; None: nothing."""
+    """The wait of the attempt for something other than its own work; None: it does not wait."""
     waits_since_ms: int | None = None
     """From when on time does not count; None: it counts."""
 
@@ -87,7 +87,7 @@ class Deadline:
 
 
 def is_pending(observed: Observed, obj: JsonDict, writer: WriterSpec) -> bool:
-    """True when the deadline of an attempt that is registered, or runs, has a time of no event.
+    """True when the deadline of an attempt that is registered, or runs, expires without any event.
 
     ``obj``: the HudiWriter. It has none while it waits for input, and when it has no deadline now.
     """
@@ -169,7 +169,7 @@ def _commit(
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
     if report.stage == Stage.FINISHED:
         return None
-    # A report may be lost. What the agent lists is not all of its commits: it only makes it later.
+    # A report may be lost, and the agent lists only some commits: both only delay the deadline.
     listed = (c.completion_time for c in timeline_report(view).commits if c.attempt == attempt.id)
     last = max(map(conditions.hudi_time, (report.last_completion_time, *listed)))
     resumed = conditions.rfc3339(min(report.resumed_ms, view.earliest_ms)) if report.resumed_ms else ""
@@ -197,9 +197,9 @@ def _of(
 
 
 def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
-    """The entry of an attempt that has not ended, with what it has waited until this look.
+    """The entry of an attempt that has not ended, with the time that it has waited until this look.
 
-    By the clock by which status has the times from which deadlines count.
+    Measured by the clock that also gives status the times from which deadlines count.
     """
     due, now = current(view, writer, attempt, entry), view.latest_ms
     if due is None:
@@ -217,7 +217,7 @@ def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
 def stopped(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
     """The entry of an attempt that runs, with the deadline for which it must be stopped, if any.
 
-    Not of one that is asked to end for another reason: its end is told as what it is.
+    An attempt that is asked to end for another reason gets none: status tells that reason.
     """
     due = current(view, writer, attempt, entry)
     if entry.stopped_for or due is None or not due.over(view.earliest_ms) or _ends_anyway(view, attempt, writer):

@@ -38,7 +38,7 @@ class Missing:
     """Pods that have not ended."""
     running: int
     why: str
-    """What the first pod that does not run waits for; empty: every pod runs."""
+    """Why the first pod that does not run does not; empty: every pod runs."""
 
 
 def timer(attempt: str) -> str:
@@ -47,11 +47,11 @@ def timer(attempt: str) -> str:
 
 
 def find(view: View, writer: WriterView) -> Missing | None:
-    """What is missing to the attempt that runs; None: nothing, or nobody waits for it."""
+    """Executors that the running attempt lacks; None: it lacks none, or nobody waits for them."""
     active = writer.active
     if active is None or active.pod is None or active.pod.deleting or writer.spec is None:
         return None
-    # Who has registered has a session, which asks for executors.
+    # A registered attempt has a session, which asks for executors.
     registered = any(i.registration is not None and i.record is None and not i.fenced for i in active.incs)
     if not registered or attempts.stopping(view, writer.spec):
         return None
@@ -79,7 +79,7 @@ def plan(view: View, writer: WriterView) -> PartialPlan:
         return PartialPlan((*stop, *start), requeue=left)
     answer, again = view.observed.executor_answers.get(missing.attempt.id), LONGEST_PAUSE_SECONDS
     if answer is not None and answer.seconds > 0:
-        # Whoever is asked about now may have to wait for others, and is not looked at more often.
+        # An attempt that may be asked about now may have to wait for others: no look more often.
         again = min(max(answer.seconds, 1.0), LONGEST_PAUSE_SECONDS)
     summary = f"{writer.name} has {missing.running} of {missing.wanted} executors"
     return PartialPlan(stop, (summary,), again, late=_ask(view, missing))

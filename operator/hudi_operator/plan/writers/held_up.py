@@ -47,7 +47,7 @@ class Wait:
 
 
 def what(view: View, attempt: Attempt) -> Wait | None:
-    """What the attempt waits for; None: its own work alone."""
+    """The wait that holds the attempt up; None: it waits for its own work alone."""
     mine = [i for i in attempt.incs if not i.fenced and i.record is None]
     return _gate(view) or (_lock(view, mine) or _others(view, attempt) if mine else None)
 

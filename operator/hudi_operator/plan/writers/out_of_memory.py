@@ -63,10 +63,10 @@ def grown(writer: WriterSpec, entry: AttemptEntry, entries: Iterable[AttemptEntr
 
 
 def before(entry: AttemptEntry, entries: Iterable[AttemptEntry]) -> tuple[int, int]:
-    """Earlier attempts of its run whose driver, and whose executors, had too little memory.
+    """Numbers of earlier attempts of the run in which the driver, and the executors, lacked memory.
 
-    Status lists the last attempts only: the first one that it has of the run knows of those before
-    it (F580).
+    Status lists only the last attempts; the first listed entry of the run has the numbers of those
+    before it (F580).
     """
     listed = [each for each in entries if each.run == entry.run and each.number < entry.number]
     failed = [each.out_of_memory for each in listed if each.class_ == classify.OUT_OF_MEMORY]

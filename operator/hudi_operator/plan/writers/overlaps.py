@@ -42,7 +42,10 @@ def problem(view: View, writer: WriterSpec) -> str:
 
 
 class Declarations:
-    """What the writers of a table declare, read once for all that wait, and compared (F513)."""
+    """Partitions that the writers of a table declare.
+
+    They are read once for all writers that wait, and compared (F513).
+    """
 
     def __init__(self, view: View) -> None:
         self._view = view

@@ -15,7 +15,7 @@ from tests.campaigns.crashes import monitor as monitor_module
 from tests.campaigns.crashes.agents import not_rolled_back_once
 from tests.campaigns.crashes.interruptions import EFFECTS, INTERRUPTIONS
 from tests.campaigns.crashes.monitor import EtcdStep, Monitor
-from tests.campaigns.crashes.run import differences, drivers, taken
+from tests.campaigns.crashes.run import differences, drivers, fenced_agents, taken
 from tests.support.trace.events import Event
 
 JsonDict = dict[str, Any]
@@ -296,3 +296,25 @@ def test_an_interruption_without_effect_does_not_count() -> None:
     assert taken({"events of etcd dropped": 1, "events of the API server dropped": 2})
     assert not taken({"events of etcd dropped": 0, "events of the API server dropped": 2})
     assert not taken({}), "a run without interruption is hit by its fault alone"
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_only_an_agent_without_a_heartbeat_is_the_machines_fault(alive: bool) -> None:
+    def fence(inc: str, **changes: Any) -> Event:
+        given = {"table": "t", "actor": "op", "role": "operator", "action": "fence", "rev": 12, "ok": True}
+        return Event(**{**given, "key": f"fence/{inc}", "detail": "LeaseGone", **changes})
+
+    asked: list[tuple[str, int]] = []
+
+    def alive_at(inc: str, revision: int) -> bool:
+        asked.append((inc, revision))
+        return alive
+
+    events = [fence("agent-1"), fence("killed"), fence("agent-1", detail="PodFailed"), fence("agent-1", ok=False)]
+    disturbed, wrong = fenced_agents(events, ["agent-1"], alive_at)
+    assert asked == [("agent-1", 11)]
+    assert (disturbed == "", wrong) == (
+        alive,
+        ["I11: the agent agent-1 was fenced while it was alive"] if alive else [],
+    )
+    assert fenced_agents(events, [], alive_at) == ("", [])

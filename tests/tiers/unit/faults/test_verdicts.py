@@ -13,6 +13,7 @@ from tests.campaigns.faults import scenarios, table
 from tests.campaigns.faults.results import Cell
 from tests.campaigns.faults.scenarios import SCENARIOS, judge, told_loudly
 from tests.campaigns.faults.sides import Side
+from tests.support.harness import s3proxy
 
 
 def report(**others: Outcome) -> Report:
@@ -106,3 +107,39 @@ def test_what_was_only_told_is_not_counted_as_held(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(table, "load", result)
     assert f"faults with ours ok: 1 of {len(SCENARIOS)}, reported: 1" in table.page(lambda mutation: False)
+
+
+@pytest.mark.parametrize(
+    ("lock", "acknowledged", "status", "stands", "is_due"),
+    [
+        ("ours", True, "HTTP/1.1 200 OK", True, True),
+        ("ours", False, "HTTP/1.1 200 OK", True, True),
+        ("ours", False, "HTTP/1.1 503 Slow Down", False, False),
+        ("ours", False, "", False, False),
+        ("ours", False, "HTTP/1.1 200 OK", False, None),
+        ("stock", False, "HTTP/1.1 200 OK", False, False),
+    ],
+)
+def test_a_commit_that_the_store_has_taken_must_stand(
+    lock: str, acknowledged: bool, status: str, stands: bool, is_due: bool | None
+) -> None:
+    line = "PUT /lake/t/.hoodie/timeline/20260101000000001_20260101000000002.commit HTTP/1.1"
+    proxy = SimpleNamespace(answered=[(line, status)] if status else [])
+    proxy.published = lambda instant: s3proxy.Proxy.published(cast(Any, proxy), instant)
+    side = SimpleNamespace(
+        table=object() if lock == "ours" else None,
+        proxy=proxy,
+        acknowledged=lambda process: acknowledged,
+        is_completed=lambda instant: stands,
+    )
+
+    def due(instant: str) -> bool:
+        return scenarios.due(cast(Side, side), cast(Any, None), instant)
+
+    if is_due is None:
+        with pytest.raises(AssertionError, match="has taken the completed file of 20260101000000001, and it is gone"):
+            due("20260101000000001")
+    else:
+        assert due("20260101000000001") is is_due
+    if not stands and not acknowledged:
+        assert due("20260101000000009") is False, "another instant"

@@ -23,7 +23,7 @@ from hudi_operator.api.spec import TableSpec as OperatorTable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.manifests import configmaps
 from hudi_operator.model import conditions
-from hudi_runtime.agent import adoption, facts
+from hudi_runtime.agent import adoption, facts, read_cost
 from hudi_runtime.callback import callback
 from hudi_runtime.callback.callback_http import Sender
 from hudi_runtime.callback.callback_plan import Source
@@ -602,15 +602,12 @@ def test_the_report_on_the_timeline() -> None:
     commit = ReportedCommit(
         instant=t(1), action="commit", completion_time=t(2), records=5, writer="lake/load", attempt="lake.load-1"
     )
+    files = {f"p/f-0_0-1-2_{t(1)}.parquet": 400, f"p/.f-0_{t(2)}.log.1_0-1-2": 90, f"p/f-1_0-1-2_{t(1)}.parquet": 100}
+    report = facts.report(timeline, inc=agent.inc, foreigners=(pending,), commits_since={}, newest=(commit,))
     world._agent = lambda process: None  # type: ignore[method-assign]
     world.etcd.put(
         "report/timeline",
-        {
-            **facts.report(
-                timeline, inc=agent.inc, foreigners=(pending,), commits_since={}, newest=(commit,)
-            ).to_json(),
-            "atMs": world.now_ms,
-        },
+        {**report.but(read_cost=read_cost.count(files, timeline)).to_json(), "atMs": world.now_ms},
     )
     world.reconcile()
     world.reconcile()
@@ -619,6 +616,13 @@ def test_the_report_on_the_timeline() -> None:
     assert [commit["instant"] for commit in shown["commits"]] == [t(1)]
     assert [item["instant"] for item in shown["foreign"]] == [t(3)]
     assert t(3) in world.condition(world.table, "ForeignWriters")["message"]
+    assert world.status("readCost") == {
+        "baseBytes": 500,
+        "logBytes": 90,
+        "fileGroups": 2,
+        "fileGroupsWithLogs": 1,
+        "logToBasePercent": 18,
+    }
 
 
 @pytest.mark.parametrize(

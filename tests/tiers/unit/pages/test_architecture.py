@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,18 @@ from tests.tiers.unit.pages.names import problem
 PAGE = (ROOT / "docs/design/architecture.md").read_text()
 GLOSSARY = (ROOT / "docs/design/glossary.md").read_text()
 JAVA = "spark-images/etcd-lock/src/main/java/io/hudioperator"
-ROOMS = ("operator/hudi_contract", "operator/hudi_operator", "spark-images/hudi_runtime", JAVA)
+ROOMS = (
+    "operator/hudi_contract",
+    "operator/hudi_kubectl",
+    "operator/hudi_console",
+    "operator/hudi_operator",
+    "spark-images/hudi_runtime",
+    JAVA,
+)
+SHOWN_WHOLE = {"operator/hudi_operator/", "spark-images/hudi_runtime/", f"{JAVA}/", "operator/hudi_operator/plan/"}
+"""Described by a head line, or by what lives in them."""
+PLAIN = ("crds", "charts/hudi-operator", "deploy", "demo", "examples", "gateway", "hack", "tests/support")
+"""Folders without a package of Python or Java at their top."""
 
 
 def named(text: str) -> list[str]:
@@ -57,15 +69,20 @@ def test_a_place_that_is_not_there_is_found(place: str, said: str) -> None:
 
 
 def test_every_room_has_its_line() -> None:
-    """Folders with code directly in them; the root of a tree is described by its head line."""
+    """Folders with code directly in them."""
     code = {path.parent for room in ROOMS for pattern in ("*.py", "*.java") for path in (ROOT / room).rglob(pattern)}
     inner = {path for path in code if any((path / name).exists() for name in ("__init__.py", "package-info.java"))}
-    wanted = (
-        {f"{path.relative_to(ROOT)}/" for path in inner}
-        - {f"{room}/" for room in ROOMS[1:]}
-        - {"operator/hudi_operator/plan/"}
-    )
+    wanted = {f"{path.relative_to(ROOT)}/" for path in inner} | {f"{folder}/" for folder in PLAIN}
+    wanted -= SHOWN_WHOLE
     assert wanted - {place for place in named(PAGE) if place.endswith("/")} == set()
+
+
+def test_every_folder_of_the_repository_has_its_line() -> None:
+    """Folders at the top of the repository with files of ours, but for the pages."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    tops = {name.partition("/")[0] for name in listed.split("\0") if "/" in name and not name.startswith(".")}
+    assert {"crds", "deploy", "gateway"} <= tops
+    assert tops - {place.partition("/")[0] for place in named(PAGE)} - {"docs"} == set()
 
 
 def test_ten_questions_have_a_place_and_a_test_each() -> None:

@@ -5,6 +5,7 @@ it said last.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,31 @@ def test_each_invariant_is_shown_by_a_test_of_every_change() -> None:
     for name, words in shown.INVARIANTS.items():
         assert any(test.run in (EVERY, PART) for test in catalog.named(words[0])), name
         assert [word for word in words if not catalog.named(word) and not word.startswith(tuple(shown.BY_HAND))] == []
+
+
+ON_PODS_ALONE = {
+    "I1": "the tests of S3 that pause a holder of the lock run for minutes (make faults, test_lease_only)",
+    "I6": "S3 has the step that is repeated alone (test_agent.py::test_next_agent_finishes_a_rollback, test-all)",
+}
+"""Invariants that no test of every change shows on S3 without pods, and why."""
+
+
+def not_shown_everywhere(invariants: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Invariants that the run of every change does not show on pods, or on S3, and which."""
+    found = {}
+    for name, words in invariants.items():
+        named = [test for word in words for test in catalog.named(word)]
+        if not any(test.run == EVERY and test.file.startswith("tests/tiers/e2e/") for test in named):
+            found[name] = "pods"
+        elif not any(test.run in (EVERY, PART) and test.file.startswith("tests/tiers/hudi/") for test in named):
+            found[name] = "S3"
+    return found
+
+
+def test_each_invariant_is_shown_on_s3_and_on_pods_by_every_change() -> None:
+    assert not_shown_everywhere(shown.INVARIANTS) == dict.fromkeys(ON_PODS_ALONE, "S3")
+    without_pods = {name: [word for word in words if "/e2e/" not in word] for name, words in shown.INVARIANTS.items()}
+    assert not_shown_everywhere(without_pods) == dict.fromkeys(shown.INVARIANTS, "pods")
 
 
 @pytest.mark.parametrize("finding", security.FINDINGS, ids=lambda finding: finding.about[:40])

@@ -17,6 +17,9 @@ import java.util.regex.Pattern;
  * Converts a private key in the PEM forms that common tools write to PKCS#8, the only form that the
  * TLS library reads. PKCS#1 ({@code RSA PRIVATE KEY}, RFC 8017: Helm, cert-manager) and SEC 1
  * ({@code EC PRIVATE KEY}, RFC 5915: openssl) are wrapped (RFC 5208).
+ *
+ * <p>BouncyCastle reads these forms, too. It is not used: it would be one more library in the jar,
+ * beside the classes of Spark and Hudi, to put two constant headers before a key.
  */
 final class PemKey {
     private static final Pattern BLOCK =
