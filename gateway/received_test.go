@@ -423,16 +423,19 @@ func TestManyPodsDoNotFillTheGateway(t *testing.T) {
 
 // What is watched in a process that serves: bytes that are in use are seen, and not those that were freed.
 func TestTheHeapIsWatched(t *testing.T) {
-	collectGarbage()
-	before := heapUsed()
-	held := make([]byte, 64<<20)
-	if more := heapUsed() - before; more < 60<<20 {
-		t.Errorf("of 64 MiB %d bytes are seen", more)
+	var seen, left int64
+	for range 5 { // what tests before it have left may be freed meanwhile
+		collectGarbage()
+		before := heapUsed()
+		held := make([]byte, 64<<20)
+		seen = heapUsed() - before
+		runtime.KeepAlive(held)
+		held = nil
+		collectGarbage()
+		left = heapUsed() - before
+		if seen >= 60<<20 && left <= 32<<20 {
+			return
+		}
 	}
-	runtime.KeepAlive(held)
-	held = nil
-	collectGarbage()
-	if left := heapUsed() - before; left > 32<<20 {
-		t.Errorf("%d bytes are seen of what is freed", left)
-	}
+	t.Errorf("of 64 MiB %d bytes are seen, and %d when they are freed", seen, left)
 }

@@ -103,17 +103,28 @@ def await_idle(spark: SparkSession, seconds: float, *, group: str = "") -> bool:
 
     Spark reports a cancelled job as ended while its tasks still run. The scheduler is asked, which
     knows of the end of a task first; what Spark's status store says comes later, and may not come
-    while nothing else happens. Lost executors are not counted: see :func:`lost_executors`.
+    while nothing else happens. An executor that is not reached, and is not lost yet, counts as one
+    that runs a task: the scheduler has forgotten its tasks (F598). Lost executors are not counted:
+    see :func:`lost_executors`.
 
     `group`: only the tasks of this job group count, in a JVM that works for others as well. While
     tasks run, the status store is asked whose they are, because the scheduler does not say.
     """
     end = time.monotonic() + seconds
-    while _at_work(spark) and (not group or _group_at_work(spark, group)):
+    # In this order: whose tasks the scheduler has just forgotten is not reached any more
+    while (_at_work(spark) and (not group or _group_at_work(spark, group))) or _has_unreached(spark):
         if time.monotonic() >= end:
             return False
         time.sleep(0.1)
     return True
+
+
+def _has_unreached(spark: SparkSession) -> bool:
+    """Whether there is an executor that the driver does not reach and has not given up yet."""
+    context: Any = spark.sparkContext
+    if context._jsc is None:
+        return False
+    return bool(context._jvm.io.hudioperator.session.LostExecutors.hasUnreached(context._jsc.sc()))
 
 
 def _group_at_work(spark: SparkSession, group: str) -> bool:
@@ -183,7 +194,7 @@ MAX_TASKS = 1000
 
 
 def lost_executors(spark: SparkSession) -> bool:
-    """Whether the driver has lost an executor since its start; also when that cannot be told.
+    """Whether the driver has lost an executor, or does not reach one; also when it cannot tell.
 
     A lost executor may still run and write until the end of its pod is proven (F4). The Java module
     counts, by events that nobody drops; Spark's status store misses losses in large jobs (F559). It

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.campaigns.mutations.in_agent import RUNTIME, SETTLER, a
 from tests.campaigns.mutations.in_jvm import j, t
-from tests.campaigns.mutations.mutation import mutation
+from tests.campaigns.mutations.mutation import Edit, mutation
 
 LATE = f"{RUNTIME}/settle/test_late_of_completed.py"
 
@@ -41,7 +41,7 @@ ZOMBIES = (
         "who-is-not-heard-has-lost-nobody",
         "F559 F4 I5",
         "a driver with executors whose events nobody counts says that it has lost none",
-        j("LostExecutors", ": !asked.isLocal();", ": false;"),
+        j("LostExecutors", ": !asked.isLocal());", ": false);"),
         "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",
     ),
     mutation(
@@ -87,6 +87,28 @@ ZOMBIES = (
         "the queue of the driver's events is as short as any",
         j("DriverEvents", "        context.conf().set(CAPACITY, Integer.toString(Integer.MAX_VALUE));\n"),
         "tests/tiers/hudi/test_lost_executor.py::test_a_killed_executor_is_remembered",
+    ),
+    mutation(
+        "who-is-cut-off-is-at-rest",
+        "F4 F598",
+        "an executor whose connection has ended, and whose loss is not known yet, counts as one without a task",
+        Edit(
+            "spark-images/hudi_runtime/process/spark.py",
+            "(not group or _group_at_work(spark, group))) or _has_unreached(spark):",
+            "(not group or _group_at_work(spark, group))):",
+        ),
+        "tests/tiers/unit/runtime/process/test_await_idle.py::test_an_executor_that_is_not_reached_is_waited_for",
+    ),
+    mutation(
+        "who-is-cut-off-is-not-lost",
+        "F4 F598",
+        "a driver leaves by itself while an executor that it does not reach may still write",
+        j(
+            "LostExecutors",
+            "        return hasUnreached.test(asked)\n                || (asked",
+            "        return (asked",
+        ),
+        t("LostExecutorsTest.whoIsNotReachedCountsAsLost"),
     ),
     mutation(
         "what-fails-at-the-release-keeps-the-lock",

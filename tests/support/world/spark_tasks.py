@@ -21,10 +21,11 @@ class Counts:
         return SimpleNamespace(_1=lambda: executor, _2=lambda: tasks)
 
 
-def spark_context(*, running: int, known: Callable[[str], int]) -> SimpleNamespace:
+def spark_context(*, running: int, known: Callable[[str], int], unreached: bool = False) -> SimpleNamespace:
     """The part of a SparkContext that tells of tasks.
 
     ``running``: how many the scheduler counts. ``known``: how many of a group the store knows.
+    ``unreached``: whether an executor is not reached and not given up yet.
     """
     counts = SimpleNamespace(iterator=lambda: Counts({"driver": running}))
     scheduler = SimpleNamespace(runningTasksByExecutors=lambda: counts)
@@ -34,4 +35,8 @@ def spark_context(*, running: int, known: Callable[[str], int]) -> SimpleNamespa
         getStageInfo=lambda stage: SimpleNamespace(numActiveTasks=known(stage)),
     )
     context = SimpleNamespace(taskScheduler=lambda: scheduler)
-    return SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), statusTracker=lambda: tracker)
+    executors = SimpleNamespace(hasUnreached=lambda asked: asked is context and unreached)
+    packages = SimpleNamespace(hudioperator=SimpleNamespace(session=SimpleNamespace(LostExecutors=executors)))
+    return SimpleNamespace(
+        _jsc=SimpleNamespace(sc=lambda: context), _jvm=SimpleNamespace(io=packages), statusTracker=lambda: tracker
+    )

@@ -25,3 +25,10 @@ from tests.support.world.spark_tasks import spark_context
 def test_tasks_that_are_waited_for(running: int, known: dict[str, int], group: str, idle: bool) -> None:
     spark: Any = SimpleNamespace(sparkContext=spark_context(running=running, known=lambda name: known.get(name, 0)))
     assert sp.await_idle(spark, 0, group=group) is idle
+
+
+@pytest.mark.parametrize("group", ["", "mine"])
+def test_an_executor_that_is_not_reached_is_waited_for(group: str) -> None:
+    """F598: the scheduler has forgotten its tasks."""
+    spark: Any = SimpleNamespace(sparkContext=spark_context(running=0, known=lambda _: 0, unreached=True))
+    assert not sp.await_idle(spark, 0, group=group)

@@ -6,8 +6,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongUnaryOperator;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
+import scala.collection.JavaConverters;
 
 /**
  * Tracks which instants were written while an executor was lost. A task of a lost executor may
@@ -63,11 +66,33 @@ public final class LostExecutors {
     }
 
     /**
-     * Whether this driver has lost an executor since it began, whose tasks may still write (F4).
-     * Also true when that cannot be told. The runtime has no other answer to this question (F559).
+     * Whether this driver has lost an executor since it began, whose tasks may still write (F4), or
+     * does not reach one. Also true when that cannot be told. The runtime has no other answer to
+     * this question (F559).
      */
     public static boolean lost(SparkContext asked) {
-        return asked == driver ? counted.applyAsLong(EVENTS_MILLIS) != 0 : !asked.isLocal();
+        return lost(asked, LostExecutors::hasUnreached);
+    }
+
+    static boolean lost(SparkContext asked, Predicate<SparkContext> hasUnreached) {
+        // in this order: an executor that is given up in between is counted
+        return hasUnreached.test(asked)
+                || (asked == driver ? counted.applyAsLong(EVENTS_MILLIS) != 0 : !asked.isLocal());
+    }
+
+    /**
+     * Whether this driver has an executor that it does not reach and has not given up yet. Its
+     * connection has ended, and why is not known: from then on the scheduler counts none of its
+     * tasks, nobody is told that it was lost, and it may still run and write (F598).
+     */
+    public static boolean hasUnreached(SparkContext asked) {
+        return asked.schedulerBackend() instanceof CoarseGrainedSchedulerBackend
+                && hasUnreached((CoarseGrainedSchedulerBackend) asked.schedulerBackend());
+    }
+
+    private static boolean hasUnreached(CoarseGrainedSchedulerBackend executors) {
+        return JavaConverters.seqAsJavaList(executors.getExecutorIds()).stream()
+                .anyMatch(id -> !executors.isExecutorActive(id));
     }
 
     /**

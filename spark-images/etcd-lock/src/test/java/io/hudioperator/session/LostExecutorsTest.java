@@ -112,8 +112,14 @@ class LostExecutorsTest {
     void whatCannotBeToldCountsAsLost() {
         for (long number : new long[] {0, 1, LostExecutors.UNKNOWN}) {
             LostExecutors.countedBy(null, wait -> number);
-            assertEquals(number != 0, LostExecutors.lost(null), () -> number + " lost");
+            assertEquals(number != 0, LostExecutors.lost(null, c -> false), () -> number + " lost");
         }
+    }
+
+    /** F598: nobody is told of it, and it may still write. */
+    @Test
+    void whoIsNotReachedCountsAsLost() {
+        assertTrue(LostExecutors.lost(null, c -> true));
     }
 
     /** F561: Spark throws exceptions that it does not declare. */
