@@ -188,9 +188,9 @@ def no_pod(f: Findings) -> tuple[bool, str]:
 def no_key(f: Findings) -> tuple[bool, str]:
     table = cluster.get("huditable", TABLE, "-n", NAMESPACE).get("status", {}).get("tableId", "")
     left = []
-    range = tables_prefix(PREFIX, table)
-    for key in f.world.watch.latest(range):
-        part = key.removeprefix(range)
+    prefix = tables_prefix(PREFIX, table)
+    for key in f.world.watch.latest(prefix):
+        part = key.removeprefix(prefix)
         kind, name = kind_of(part)
         if kind in (Kind.LOCK, Kind.INSTANT, Kind.QUEUE) or (
             kind in (Kind.WRITER, Kind.ALIVE) and not _is_agent(f, name)

@@ -1,6 +1,7 @@
-"""What the operator gives to a driver or an agent, and the runtime finds there.
+"""What the operator gives to a driver or an agent, and the Python of the runtime finds there.
 
-Environment variables, files, keys of Secrets, classes of Spark's configuration.
+Environment variables, files, keys of Secrets, classes of Spark's configuration. What only the Java
+module reads is named in `hudi_operator.manifests`.
 """
 
 from typing import Final
@@ -25,4 +26,4 @@ one of them: a Secret with a service account token is not for callbacks.
 """
 
 GUARD: Final = "io.hudioperator.GuardedFileSystem"
-"""The file system of every scheme that a table may be stored in."""
+"""The file system of each scheme in which a table may be stored."""

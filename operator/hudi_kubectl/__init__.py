@@ -8,9 +8,9 @@ secrets. `commands` are what users ask, `verbs` what they change (each by one pa
 whose carrying out `waiting` follows), `auditing` a Job that they start. `importing` and the folder
 `streamer` translate jobs, and ask no cluster. Of this repository all of them use `hudi_contract`
 alone, the names of secrets, the rules for options and the defaults of namespaces: they read the
-API, and know nothing of the operator's code. The enums of the contract need Python 3.11; the words
-that are repeated here are compared with them by a test. The console (`hudi_console`) shows by the
-same modules what `kubectl hudi` prints.
+API, and know nothing of the operator's code. The enums of the contract need Python 3.11: a test
+compares the words that `lanes`, `objects` and `verbs` have in their place. The console
+(`hudi_console`) shows by the same modules what `kubectl hudi` prints.
 
 `planning`, which says what would happen to a file that is about to be applied, is the exception:
 `outlook` asks the operator's own planner (`hudi_operator.plan.forecast`), and both need the

@@ -161,7 +161,7 @@ class AgentTable(Table):
     def savepoint_with(self, timeline: tl.Timeline, comment: str) -> tl.Instant | None:
         """The completed savepoint whose metadata carries that comment; None when there is none.
 
-        Raises when one cannot be read.
+        Raises when one of the timeline's cannot be read.
         """
         kept = {instant.requested: instant for instant in timeline.savepoints if not instant.pending}
         for requested, metadata in self._savepoints() if kept else ():

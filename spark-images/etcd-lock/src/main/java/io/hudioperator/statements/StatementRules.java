@@ -235,7 +235,7 @@ public final class StatementRules {
 
     /**
      * Whether Spark analyzes a view that is replaced or dropped, to remove its rows from the cache.
-     * Nobody gets that plan, and it may be older than what was read since (F597).
+     * The program does not get that plan, and it may be older than what was read since (F597).
      */
     private static boolean isUncached() {
         return StackWalker.getInstance()
