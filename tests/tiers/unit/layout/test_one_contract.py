@@ -40,7 +40,7 @@ OF_THE_API = (
 WORDS = OF_THE_PROTOCOL | {word.value for of in OF_THE_API for word in of} - {"Pending", "Fail", "Drop"}
 """The same, and what a spec or a status says; other fields have the words Fail and Drop, too."""
 TOOLS = ("operator/hudi_kubectl", "operator/hudi_console")
-"""They cannot import the enums, and have names for words of the protocol (kubectl/test_words.py)."""
+"""They cannot import the enums, and have names for the protocol's words (kubectl/test_words.py)."""
 GIVEN = {
     text for text in vars(environment).values() if isinstance(text, str) and re.match("HUDI_OPERATOR_|/|io[.]", text)
 }
