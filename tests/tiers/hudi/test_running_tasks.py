@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import re
-import threading
-from typing import Any
+import subprocess
+import sys
 
-import pytest
+from tests.support.harness import cancelled_task
+from tests.support.harness.local import CLASS_PATH, ROOT
 
-from hudi_runtime.process import spark as sp
-from tests.support.harness.local import World, until
+SAID = re.compile(
+    r"""nothing runs yet: True ''
+idle for another group: True
+the job is over: True
+idle: False
+told: executor driver runs 1, task \d+ \(number 0 of stage \d+\.0, attempt 0, since 20\d\d-.*Z\)
+at the end: True ''
+"""
+)
 
 
-def test_tasks_that_do_not_end_are_named(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tasks_that_do_not_end_are_named() -> None:
     """A cancelled job is over for Spark while its task still runs: it is named with its stage and
     executor until it has ended.
     """
-    spark: Any = world.spark()
-    assert sp.await_idle(spark, 10), "nothing runs yet"
-    assert sp.running_tasks(spark) == ""
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            spark.range(0, 1, 1, 1).selectExpr("java_method('java.lang.Thread', 'sleep', 10000L + id)").collect()
-        except Exception as error:
-            failed.append(error)
-
-    job = threading.Thread(target=run)
-    job.start()
-    until("the task has begun", lambda: not sp.await_idle(spark, 0))
-    assert sp.await_idle(spark, 0, group="another")
-    sp.cancel_jobs(spark)
-    job.join(60)
-    assert failed, "the job is over"
-    assert not sp.await_idle(spark, 0.5)
-    told = sp.running_tasks(spark)
-    named = r"executor driver runs 1, task \d+ \(number 0 of stage \d+\.0, attempt 0, since 20\d\d-.*Z\)"
-    assert re.fullmatch(named, told), told
-    assert "Thread.sleep" in capsys.readouterr().err
-    assert sp.await_idle(spark, 60)
-    assert sp.running_tasks(spark) == ""
+    command = [sys.executable, "-m", cancelled_task.__name__, CLASS_PATH]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)
+    assert SAID.fullmatch(ran.stdout), ran.stdout + ran.stderr[-3000:]
+    assert "Thread.sleep" in ran.stderr
