@@ -245,7 +245,7 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "audit": _of_audit,
     "import": _of_import,
 }
-"""What a command takes besides names and the options that all have."""
+"""Completions of a command's arguments besides names and the common options."""
 
 
 def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -258,7 +258,7 @@ def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
 
 # ---------------------------------------------------------------- completion
 def complete(words: Sequence[str]) -> list[str]:
-    """What may follow: commands, objects, what a command takes; for `kubectl_complete-hudi`."""
+    """Completions of a command line, for `kubectl_complete-hudi`: commands, objects, arguments."""
     done, last = list(words[:-1]), words[-1] if words else ""
     namespace = ""
     for flag in ("-n", "--namespace"):

@@ -16,7 +16,7 @@ from hudi_kubectl.pictures import COMMIT, FOREIGN, SERVICES, WRITER, Bar
 
 LOCK, SETTLING, SAVEPOINTS = "lock", "settling", "savepoints"
 ORDER = (LOCK, WRITER, FOREIGN, SERVICES, SETTLING, SAVEPOINTS)
-"""What a lane is about, in their order."""
+"""Kinds of lanes, in the order in which they are drawn."""
 HELD, QUEUED, STARTS, PENDING, REFUSED = "held", "queued", "starts", "pending", "refused"
 ENDED = "ended"
 FENCED, DRAINED, ROLLED_BACK = "fenced", "drained", "rolled back"
@@ -28,7 +28,7 @@ IS_FENCED, IS_UNLOCKED, ROLLS_BACK = "Fenced", "Unlocked", "RollingBack"
 """Reasons of Events of a table about a dead process."""
 BAD = (FAILED, "Interrupted")
 KEPT = timedelta(hours=24)
-"""How long :func:`remembered` keeps what no status has any more."""
+"""Time for which :func:`remembered` keeps bars that are no longer in any status."""
 KEPT_BARS = 500
 """Number of bars of a lane that it keeps."""
 
@@ -62,7 +62,7 @@ def _time(moment: datetime) -> str:
 
 
 def lanes(table: Table, writers: Sequence[Writer], at: datetime, events: Iterable[JsonDict] = ()) -> list[Lane]:
-    """What the statuses still have, and Events of the table about dead writers."""
+    """Lanes made of the current statuses, and of the table's Events about dead writers."""
     drawn = pictures.rows(table, writers, at)
     pending = list((table.status.get("timeline") or {}).get("pending") or [])
     found = [Lane(LOCK, LOCK, tuple(_lock(table, at)))]
@@ -198,7 +198,7 @@ def _savepoints(table: Table, at: datetime) -> Iterator[Bar]:
 
 # ---------------------------------------------------------------- while one looks
 def remembered(before: Sequence[Lane], current: Sequence[Lane], at: datetime) -> list[Lane]:
-    """What is there now, and what was there before: a status has the last of each alone.
+    """Current lanes merged with earlier ones: a status keeps only the last of each.
 
     What was going on and is gone has ended by ``at``. An instant that is completed or refused by
     now, or pending in another lane, is not pending beside that. Of one that is gone without a trace

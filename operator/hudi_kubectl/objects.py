@@ -137,7 +137,7 @@ def now() -> datetime:
 
 
 def ago(text: Any, at: datetime | None = None) -> str:
-    """How long ago a time was, as kubectl writes ages; empty when it is none."""
+    """Age of a time, in the format of kubectl; empty if it is not a time."""
     then = when(text)
     return "" if then is None else span(((at or now()) - then).total_seconds())
 

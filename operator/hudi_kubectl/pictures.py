@@ -47,7 +47,7 @@ class Row:
 
 
 def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta | None = None) -> list[Row]:
-    """What the statuses still have: the last ten attempts of each writer, the last commits.
+    """Rows made of the statuses: the last ten attempts of each writer, the last commits.
 
     The first rows are those of ``writers``. Others with commits follow: writers that are gone,
     writers that do not use the operator's lock, and table services.

@@ -86,7 +86,7 @@ def _key(thing: Thing) -> tuple[str, str, str]:
 
 
 def _judged(kubectl: Kubectl, accepted: Sequence[Thing], unread: list[str]) -> list[Outlook]:
-    """What would happen to the accepted ones, with the others of their namespaces.
+    """Forecasts for accepted objects, together with the others of their namespaces.
 
     ``unread``: gets what could not be looked at.
     """
@@ -130,7 +130,7 @@ def _config_map(kubectl: Kubectl) -> tuple[JsonDict | None, str]:
 
 
 def _loads(kubectl: Kubectl, text: str) -> object:
-    """What a text says: kubectl reads the YAML, as a part of an object. Raises ValueError."""
+    """Parse a YAML text; kubectl reads it, as part of an object. Raises ValueError."""
     lines = text.split("\n")
     while lines and (lines[0].strip() in ("", "---") or lines[0].startswith("#")):
         lines.pop(0)

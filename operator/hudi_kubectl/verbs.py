@@ -1,4 +1,4 @@
-"""What users ask of a table or a writer: each verb is one merge patch of one object."""
+"""Commands that change a table or a writer: each is one merge patch of one object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVICES = {
     "cluster": "clustering",
     "ttl": "ttl",
 }
-"""What a user may type for a table service, and its name in the spec."""
+"""Words that a user may type for a table service, and its name in the spec."""
 OFF_BY_DEFAULT = ("clustering", "ttl")
 INDEXES = ("ColumnStats",)
 """Indexes that a metadata table may have besides its list of files."""

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class Seen:
-    """What one look has found. ``text``: for people; ``is_well``: how it ended, if it is over."""
+    """Result of one look. ``text``: for people; ``is_well``: False: it ended badly."""
 
     text: str
     is_over: bool = False

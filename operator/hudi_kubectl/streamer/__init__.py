@@ -1,4 +1,4 @@
-"""What `kubectl hudi import` does: a HoodieStreamer job as one HudiTable and one HudiWriter.
+"""Implementation of `kubectl hudi import`: a HoodieStreamer job as a HudiTable and a HudiWriter.
 
 `words` and `properties` read what the job was given, `avro` and `yaml` know these two formats,
 `rules` says of options what becomes of them, and one module for each topic builds its part of the

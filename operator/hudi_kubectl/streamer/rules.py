@@ -1,4 +1,4 @@
-"""What becomes of the options that no topic has taken.
+"""Results for the options that no topic has taken.
 
 Below it are `work`, the records of `given` and the rules of `hudi_contract`; it uses nothing else.
 """

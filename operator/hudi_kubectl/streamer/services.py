@@ -199,7 +199,7 @@ def _clustering(work: Work) -> None:
 
 
 def _clustered_files(work: Work, cluster: JsonDict, at: str) -> None:
-    """Which files are clustered, and how."""
+    """Translate the options that select the files to cluster and their layout."""
     _size(work, f"{_PLAN}.small.file.limit", f"{at}.smallFileSize", lambda text: cluster.update(smallFileSize=text))
     target = f"{_PLAN}.target.file.max.bytes"
     _size(work, target, f"{at}.targetFileSize", lambda text: cluster.update(targetFileSize=text))
