@@ -20,7 +20,7 @@ from hudi_console.server import MOST_STREAMS, Pages
 
 LOG = logging.getLogger("hudi_console")
 CERTIFICATE_SECONDS = 60.0
-"""How often the certificate and the authorities are read again: they may have been renewed."""
+"""Interval at which the certificate and the authorities are reread; they may have been renewed."""
 
 
 class _NoWords(logging.Filter):

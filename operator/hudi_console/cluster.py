@@ -63,7 +63,7 @@ class Cluster:
     async def items(
         self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
     ) -> tuple[list[JsonDict], str]:
-        """What is kept of all objects, and the version that the list is of."""
+        """List all objects, reduced by ``kept``, and return them with the version of the list."""
         for _ in range(_LISTS):
             with suppress(Gone):  # a list that takes long may lose its rest
                 return await self._listed(question, token, kept)
@@ -101,7 +101,7 @@ class Cluster:
             raise
 
     async def changes(self, question: Question, token: str, version: str) -> AsyncIterator[tuple[str, JsonDict]]:
-        """What changes from a version on, until the API server ends the watch.
+        """Watch changes from a version on, until the API server ends the watch.
 
         Yields what happened (ADDED, MODIFIED, DELETED, BOOKMARK), and the object.
         """
@@ -174,7 +174,7 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _object(text: bytes) -> JsonDict:
-    """What a line or an answer says."""
+    """Parse a line or an answer as a JSON object."""
     try:
         found = json.loads(text)
     except ValueError:

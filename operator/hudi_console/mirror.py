@@ -18,7 +18,7 @@ Key = tuple[str, str]
 AGAIN = 2.0
 """Seconds before a watch is asked for again that did not end by itself."""
 TRIES = 5
-"""How often in a row the API server may fail."""
+"""Number of consecutive failures of the API server that are tolerated."""
 NAMES = {Kind.TABLES: "HudiTable", Kind.WRITERS: "HudiWriter"}
 
 

@@ -1,4 +1,4 @@
-"""What browsers are answered: the files of the page, and what `views` says, once or as a stream.
+"""Web server: the files of the page, and the data of `views`, once or as a stream.
 
 A stream is one JSON document for each line, as a watch of Kubernetes is. The page reads it with its
 token in a header, which it could not do with server-sent events.
@@ -101,7 +101,7 @@ class Pages:
         self._files = {path.name: path.read_bytes() for path in sorted(FILES.iterdir()) if path.suffix in TYPES}
 
     def application(self) -> web.Application:
-        """What aiohttp serves."""
+        """Build the aiohttp application."""
         app = web.Application(middlewares=[_guarded])
         app.on_response_prepare.append(_with_headers)
         app.router.add_get("/", self._page)
