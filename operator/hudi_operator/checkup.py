@@ -28,9 +28,9 @@ def addresses(url: SplitResult) -> list[str]:
 
 
 def ready(url: SplitResult) -> str:
-    """How many pods answered that they are ready.
+    """Say how many pods answered that they are ready.
 
-    Raises OSError when one of them does not answer, and ValueError with its answer when it is
+    Raises OSError when one of them does not answer, and ValueError with its answer when that is
     another one.
     """
     asked = addresses(url)

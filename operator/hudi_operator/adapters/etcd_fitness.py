@@ -18,9 +18,9 @@ from hudi_operator.model.ports import Fatal, Retryable
 FIRST_RELEASES = {(3, 5): 33, (3, 6): 14, (3, 7): 1}
 """Of each minor version the first patch that tables may use (docs/operate/operations.md, etcd)."""
 ASKED_AGAIN_SECONDS = 60.0
-"""How long an answer is believed: authentication may be disabled while the operator runs."""
+"""Seconds for which an answer is used: authentication may be disabled while the operator runs."""
 REFUSED_SECONDS = 5.0
-"""How long an answer is believed that keeps tables from being served."""
+"""Seconds for which an answer is used that keeps tables from being served."""
 
 
 def outdated(version: str) -> str:
@@ -74,7 +74,7 @@ class FitnessCheck:
         self._asking = asyncio.Lock()
 
     async def __call__(self) -> EtcdFitness:
-        """What etcd is now. Raises Retryable or Fatal when it does not say."""
+        """Current state of etcd. Raises Retryable or Fatal when it cannot be found out."""
         async with self._asking:  # one question for all tables that are looked at meanwhile
             if time.monotonic() >= self._until:
                 self._known = await self._ask()

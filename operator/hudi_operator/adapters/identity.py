@@ -1,4 +1,4 @@
-"""What pods must know of the gateway before etcd; the operator copies it into their namespaces."""
+"""The gateway's address and authority for pods; the operator copies it into their namespaces."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ EVENT_SECONDS = 3.0
 DRY_RUN_SECONDS = 5.0
 """Time-out of a dry run: its answer is for people, too."""
 _NO_DRY_RUN = "does not support dry run"
-"""What the API server says of a webhook with side effects."""
+"""Part of the API server's message about a webhook with side effects."""
 _PARALLEL_REQUESTS = 32
 PAGE = 50
 """Objects of one answer to a list. Whatever is listed is made by tenants, and each object may be as
@@ -157,7 +157,7 @@ class ApiServer:
         None: there was none yet.
         """
         self.compared_at = 0.0
-        """When that answer came (`time.monotonic`)."""
+        """Time at which that answer arrived (`time.monotonic`)."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -263,8 +263,8 @@ _REFUSALS = (
     ("usage per Container", "LimitRange"),
     ("usage per Pod", "LimitRange"),
 )
-"""What the API server's admission says of an object. A webhook chooses its status itself, and one
-that does not answer is an error 500: in each case the object was definitely not made.
+"""Messages of the API server's admission. A webhook chooses its status itself, and one that does
+not answer is an error 500: in each case the object was definitely not made.
 """
 
 

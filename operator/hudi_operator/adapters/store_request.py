@@ -65,7 +65,7 @@ def exactly(url: str) -> URL:
 
 
 def judge(status: int, body: bytes) -> StoreAnswer:
-    """What an answer of the store says of the credentials."""
+    """Verdict on the credentials that follows from an answer of the store."""
     found = re.search(rb"<Code>([A-Za-z]{1,64})</Code>", body)
     code = found.group(1).decode() if found else ""
     told = f"{status} {code}".strip()

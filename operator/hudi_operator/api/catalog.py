@@ -41,7 +41,7 @@ class Glue:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Where the table is listed. ``table`` empty: the name follows from the table's."""
+    """Catalog that lists the table. ``table`` empty: the name follows from the table's."""
 
     hive_metastore: HiveMetastore | None = record(HiveMetastore, optional=True)
     glue: Glue | None = record(Glue, optional=True)
@@ -49,7 +49,7 @@ class Catalog:
     table: str = text(at_least=1, at_most=128, matches=_NAME)
     timeout_seconds: int = number(60, at_least=5, at_most=600)
     on_delete: str = text(KEEP, choices=(KEEP, DROP))
-    """What becomes of the entries when the HudiTable is deleted."""
+    """Action on the entries when the HudiTable is deleted."""
 
     @property
     def drops(self) -> bool:

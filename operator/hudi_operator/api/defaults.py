@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 JsonDict = dict[str, Any]
 WHERE = f"ConfigMap {contract.CONFIG_MAP}, {contract.KEY}"
-"""How messages begin."""
+"""Prefix of messages."""
 MESSAGE_LIMIT = 500
 _MOST_NESTED = 32
 _TOO_DEEP = "objects and lists are nested too deeply"
 _TAG = "tag:yaml.org,2002:"
 _READ_AS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null"))
-"""What JSON has, too. Anything else of YAML, a date or `.inf`, is the text that is written there.
+"""Tags of types that JSON has, too. Any other type of YAML, such as a date or `.inf`, is read as
+the text that is written there.
 """
 
 
@@ -107,9 +108,9 @@ def _check_size(text: str) -> None:
 
 
 def _loaded(text: str) -> Any:
-    """What a text says, as JSON has it; None: nothing.
+    """Parse a YAML text into JSON's types; None when it is empty.
 
-    It has no anchors, with which a short text stands for one of any length.
+    Anchors are refused, because with them a short text can stand for one of any length.
     """
     import yaml
 

@@ -229,7 +229,7 @@ _RESERVED = (
     "KUBECONFIG",
     "AWS_",
 )
-"""What begins each class of OWNED_ENV, in a form that a prefix can be compared with."""
+"""Prefix of each class of OWNED_ENV, in a form that another prefix can be compared with."""
 
 
 def prefix_problem(prefix: str) -> str:

@@ -20,7 +20,7 @@ ANNOTATION = f"{naming.GROUP}/allowed-tables"
 """Names of HudiTables, separated by commas, or ``*``."""
 SECRET, ACCOUNT = "Secret", "ServiceAccount"
 RESERVED = "hudi-operator-"
-"""How names of the operator's own Secrets begin; those of one attempt have a suffix instead.
+"""Prefix of the names of the operator's own Secrets; those of one attempt have a suffix instead.
 
 No table may name either.
 """
@@ -48,7 +48,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Consent:
-    """What the API server says of an object that is named.
+    """Answer of the API server about a named object.
 
     ``tables``: names in its annotation; None when it has none.
     """

@@ -1,8 +1,8 @@
-"""Which tables may have `fencing.mode: Credentials`.
+"""Rules for tables with `fencing.mode: Credentials`.
 
 Their writers must reach the store with the credentials of their attempt alone, and it must be the
-store whose refusals the operator can see. The CRD has the first rules too; they are asked again at
-launch.
+store whose refusals the operator can see. The CRD has the first rules too; they are checked again
+at launch.
 """
 
 from __future__ import annotations

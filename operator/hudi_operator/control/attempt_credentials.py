@@ -24,14 +24,14 @@ KEPT_ATTEMPTS = 256
 
 @dataclass
 class _Seen:
-    """What is known of one attempt; times on the monotonic clock."""
+    """Observations of one attempt; times on the monotonic clock."""
 
     revoked: bool = False
     refusals: int = 0
     first_at: float = 0.0
-    """When the answer to the first refused request had come."""
+    """Time at which the answer to the first refused request arrived."""
     last_at: float = 0.0
-    """When the last refused request was sent."""
+    """Time at which the last refused request was sent."""
     told: str = ""
     problem: str = ""
 
@@ -133,7 +133,7 @@ def _data(found: Credentials) -> dict[str, str]:
 
 
 def _credentials(secret: JsonDict | None, pod_uid: str) -> Credentials | None:
-    """What the operator has given this pod; None when the Secret is not the one that it made."""
+    """Credentials that the operator gave this pod; None when the Secret is not the operator's."""
     if secret is None or not secret.get("immutable"):
         return None
     meta = secret["metadata"]

@@ -1,4 +1,4 @@
-"""What a plan makes for the attempts that it begins."""
+"""Objects that a plan makes for the attempts that it begins."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MOST = 10_000
 
 
 class Counts:
-    """When the status of a HudiTable was last written; belongs to one event loop."""
+    """Times at which statuses of HudiTables were last written; belongs to one event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock``: monotonic, in seconds."""

@@ -220,10 +220,13 @@ class Executor:
         return self._refusals.facts(key) != observed.refusals or self._questions.facts(key) != observed.executor_answers
 
     async def _begun(self, context: Context, plan: act.Plan) -> tuple[dict[str, Begun], set[str]]:
-        """What the plan makes for each attempt, and attempts whose names others' objects have.
+        """Objects that the plan makes for each attempt, and attempts whose names are taken.
 
-        It is asked before they are admitted: the gateway knows a pod by its name. An attempt of
-        which it cannot be told waits, as one that is refused; everything else goes on (F516).
+        A name is taken when an object that is not the operator's has it.
+
+        This is checked before the attempts are admitted, because the gateway knows a pod by its
+        name. An attempt for which it cannot be checked waits like one that is refused; everything
+        else goes on (F516).
         """
         found: dict[str, Begun] = {}
         taken: set[str] = set()

@@ -85,7 +85,7 @@ class Reconciler:
         self._sentences: dict[Key, str] = {}
         self._quiet: dict[Key, int] = {}
         self._live_at: dict[Key, float] = {}
-        """When a table at rest is looked at live again, whatever the watches tell."""
+        """Time of the next live look at an idle table, whatever the watches report."""
 
     async def work(self) -> None:
         """One worker; runs until cancelled."""
@@ -175,7 +175,7 @@ class Reconciler:
         return ("changed" if done else "ok"), interval
 
     def _half_done(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> list[act.Action]:
-        """What was done before the plan ended, or beside what was refused; it is logged."""
+        """Log and return the actions that were done before a failure, or beside refused ones."""
         if done:
             LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
         return list(done)

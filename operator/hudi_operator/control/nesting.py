@@ -43,7 +43,7 @@ JsonDict = dict[str, Any]
 MOST_COMPARED = 100
 """A transaction of etcd has at most 128 comparisons; tenants make HudiTables."""
 REACH_SECONDS = 300.0
-"""How long an older table that has not accessed its path blocks a newer one."""
+"""Seconds for which an older table that has not accessed its path blocks a newer one."""
 
 
 def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:

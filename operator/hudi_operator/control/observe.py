@@ -261,7 +261,7 @@ class Observer:
     async def _consents(
         self, namespace: str, namespace_uid: str, spec: TableSpec | None, objects: Objects
     ) -> tuple[Mapping[Named, Consent], bool]:
-        """What the named Secrets and ServiceAccounts say of who may use them, read live.
+        """Consents of the named Secrets and ServiceAccounts, read live.
 
         They decide about new pods only. The second value: whether Secrets can be read at all.
         """
@@ -282,9 +282,9 @@ class Observer:
         return {name: said for name, said in consents.items() if readable or name.kind != references.SECRET}, readable
 
     async def _consent(self, namespace: str, name: Named) -> Consent | None:
-        """What one object says; None when the operator may not read it.
+        """Consent of one object; None when the operator may not read it.
 
-        Whoever is to be fenced and settled does not wait for that right (F403, F432).
+        Fencing and settling do not wait for that right (F403, F432).
         """
         try:
             return Consent.read(await self._kubernetes.annotations(name.kind, namespace, name.name))

@@ -1,6 +1,6 @@
-"""What the API server has refused to make for attempts, and when it is asked again.
+"""Objects of attempts that the API server has refused, and when each is tried again.
 
-It is intentionally lost at a failover: each attempt is then tried once more at once.
+This is intentionally lost at a failover: each attempt is then tried once more immediately.
 """
 
 from __future__ import annotations

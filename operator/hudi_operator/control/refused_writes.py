@@ -1,6 +1,6 @@
-"""What of a plan depends on a write that the API server has refused.
+"""Actions of a plan that depend on a write that the API server has refused.
 
-Nothing else of the object is done, and nothing for an attempt that is not in status. Fences,
+Nothing else is done for that object, and nothing for an attempt that is not in status. Fences,
 unlocks, settling and the status of other objects go on (F430).
 """
 

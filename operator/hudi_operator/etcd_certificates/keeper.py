@@ -48,7 +48,7 @@ ANNOTATIONS = (planning.SIGNING_SINCE, planning.TRUSTED_SINCE, planning.ROTATE, 
 
 @dataclass(frozen=True)
 class Options:
-    """How the chart starts this process."""
+    """Options with which the chart starts this process."""
 
     settings: Settings
     endpoints: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the Secrets with etcd's certificates must contain.
+"""Required contents of the Secrets with etcd's certificates.
 
 A certificate authority is replaced in three steps, so that nobody is ever shown a certificate that
 it does not trust:
@@ -56,7 +56,9 @@ class Settings:
     server_seconds: int = 30 * 86400
     client_seconds: int = 7 * 86400
     trust_seconds: int = 3600
-    """How long the next authority is only trusted, so that every client has read the bundle."""
+    """Seconds for which the next authority is trusted but does not sign, so that every client has
+    read the bundle.
+    """
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -82,7 +84,7 @@ class Settings:
         return tuple(f"{self.gateway}-{number}.{self.namespace}.svc" for number in range(9))
 
     def request(self, identity: str) -> Request:
-        """What the certificate of an identity must be."""
+        """Required contents of the certificate of an identity."""
         if identity == "server":
             return Request(USERS[identity], self.server_seconds, names=self.hosts, addresses=("127.0.0.1",))
         if identity == "gateway":
@@ -105,7 +107,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the Secrets must say now, by identity, and what happens next, in words."""
+    """Required Secrets, by identity, and the next step as a text."""
 
     secrets: Mapping[str, Stored]
     note: str = ""

@@ -81,6 +81,6 @@ def _bytes(size: str) -> int:
 
 
 def _settings(properties: str) -> dict[str, str]:
-    """What :func:`spark_conf.properties` has written, of values without escapes."""
+    """Parse the output of :func:`spark_conf.properties`, for values without escapes."""
     lines = (line.partition("=") for line in properties.splitlines())
     return {name: value for name, _, value in lines}

@@ -25,7 +25,7 @@ from hudi_operator.plan.core import actions as act
 
 Key = tuple[str, str]
 _MOST_CONFLICTS, _LONGEST_PHASE_SECONDS = 10_000, 30 * 86_400
-"""What a pod says of itself counts up to here, in metrics of all tables."""
+"""Upper limits of numbers that pods report of themselves, in metrics of all tables."""
 _DEFINITIONS = {metric.name: metric for metric in catalog.every(catalog.OPERATOR)}
 
 
@@ -37,7 +37,7 @@ class _Shown:
         self._agents: dict[Key, Key] = {}
 
     def put(self, key: Key, samples: tuple[statuses.Sample, ...], agent: str) -> None:
-        """What a table shows now."""
+        """Replace the series of a table with its current ones."""
         self._samples[key] = samples
         if agent:
             self._agents[key] = (key[0], agent)
@@ -73,7 +73,7 @@ class _Certificates:
     def __init__(self) -> None:
         self.files: Mapping[str, str] = {}
         self.seen: dict[str, float] = {}
-        """What a server has shown."""
+        """Ends of certificates that servers have shown, by server."""
 
     def collect(self) -> Iterator[Metric]:
         """One family."""

@@ -1,4 +1,4 @@
-"""What a look at one table shows of it: series from statuses and reports.
+"""Series made from the statuses and reports of one look at one table.
 
 They are made anew at each look, whether or not anything has changed, so they are there after a
 restart (F54), and a table that is gone leaves none.

@@ -25,7 +25,7 @@ JsonDict = dict[str, Any]
 SUCCEEDED = Ending.SUCCEEDED.value
 OUT_OF_MEMORY = "OutOfMemory"
 DRIVER = "driver"
-"""Whose memory was too little, where it is no executor."""
+"""Value of ``out_of_memory`` for the driver; executors are named by their pods."""
 EVICTION = "Eviction"
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
@@ -66,7 +66,7 @@ class Outcome:
     message: str
     report: TerminationMessage
     out_of_memory: str = ""
-    """Whose memory was too little: ``DRIVER``, or the pod of an executor; empty: nobody's."""
+    """Process that ran out of memory: ``DRIVER``, or the pod of an executor; empty: none."""
 
     @property
     def retried(self) -> bool:

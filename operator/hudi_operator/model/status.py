@@ -31,7 +31,7 @@ class AttemptEntry(Record):
     """Never changes once it is recorded (F23)."""
     incarnation: str = field(default="", metadata=LEFT_OUT)
     class_: str = field(default="", metadata=LEFT_OUT)
-    """How it ended (:mod:`classify`); empty: it has not ended."""
+    """Class of its end (:mod:`classify`); empty: it has not ended."""
     exit_code: int | None = field(default=None, metadata=LEFT_OUT)
     message: str = field(default="", metadata=LEFT_OUT)
     start_time: str = field(default="", metadata=LEFT_OUT)
@@ -39,11 +39,11 @@ class AttemptEntry(Record):
     gated: bool = field(default=False, metadata=LEFT_OUT)
     """Its driver pod has, or had, a scheduling gate."""
     ungated_time: str = field(default="", metadata=LEFT_OUT)
-    """When that pod was first seen without one; its start is due from then on."""
+    """Time at which that pod was first seen without one; its start is due from then on."""
     running_time: str = field(default="", metadata=LEFT_OUT)
-    """When its driver was first seen running."""
+    """Time at which its driver was first seen running."""
     ready_time: str = field(default="", metadata=LEFT_OUT)
-    """When it was first seen registered."""
+    """Time at which it was first seen registered."""
     counted_from: str = field(default="", metadata=LEFT_OUT)
     """From when its deadline is counted, later than its own beginning by the time of waits that are
     over, or because the operator's clock was behind; empty: neither.
@@ -57,7 +57,7 @@ class AttemptEntry(Record):
     since its last commit.
     """
     out_of_memory_time: str = field(default="", metadata=LEFT_OUT)
-    """When that executor was seen."""
+    """Time at which that executor was seen."""
     drivers_lacked: Count = field(default=0, metadata=LEFT_OUT)
     """Earlier attempts of its run that ended because their drivers had too little memory."""
     executors_lacked: Count = field(default=0, metadata=LEFT_OUT)

@@ -1,7 +1,7 @@
-"""What the CRDs hold of a status, and a status that fits.
+"""Bounds of a status in the CRDs, and reduction of a status to them.
 
-Most of a status is told by pods and by etcd. One value that the API server refuses would keep the
-whole status of its object from being written, and with it all that follows from it.
+Most of a status is reported by pods and by etcd. One value that the API server refuses would keep
+the whole status of its object from being written, and with it everything that follows from it.
 """
 
 from __future__ import annotations

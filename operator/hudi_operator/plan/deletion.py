@@ -1,4 +1,4 @@
-"""When the finalizers of HudiTable and HudiWriter may be removed.
+"""Conditions for removing the finalizers of HudiTable and HudiWriter.
 
 A HudiWriter may be removed when none of its incarnations can hold the lock and all its pods are
 proven dead; a HudiTable when that holds for all its writers and agents. Neither waits for a

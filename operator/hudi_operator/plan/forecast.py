@@ -1,13 +1,14 @@
-"""What the planner would decide about HudiWriters of objects that are not applied yet.
+"""Decisions that the planner would make about HudiWriters that are not applied yet.
 
-`kubectl hudi plan` asks this with a user's rights: neither pods nor etcd can be read. What statuses
-say takes their place, so the keys here are those that the operator would have to have found when it
-wrote them. The rules are those of the planner itself (`admission`, `gate`, `stalled`), which is
-asked with such a view. Nothing is ever performed that follows from one.
+`kubectl hudi plan` uses this with a user's rights: neither pods nor etcd can be read. Statuses take
+their place, so the keys here are those that the operator must have found when it wrote them. The
+rules are those of the planner itself (`admission`, `gate`, `stalled`), which gets such a view. No
+resulting plan is ever performed.
 
-What a status does not say is not decided: whether the gate of a table without a registered agent is
-open (`Fate.gate_untold`), and what depends on settings of an administrator. These have values here
-that refuse nothing which an administrator may allow, but options that the chart does not list.
+Two things are left undecided because no status says them: whether the gate of a table without a
+registered agent is open (`Fate.gate_untold`), and everything that depends on settings of an
+administrator. These settings have values here that refuse nothing which an administrator may allow,
+except options that the chart does not list.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def _read(obj: JsonDict, defaults: Defaults = _NO_DEFAULTS) -> ReadWriter:
 
 
 def _schedule_problem(obj: JsonDict) -> Decision | None:
-    """What is wrong with the schedule, which the view does not have."""
+    """Problem with the schedule, which the view does not have."""
     read = _read(obj)
     found = read.error if read.spec is None else schedules.problem(read.spec)
     return Decision(Kind.STALLED, "InvalidSpec", found) if found else None
@@ -239,7 +240,7 @@ def _unidentified(space: Space, obj: JsonDict, table: str, why: str) -> Fate:
 
 
 def _view(space: Space, table: str, writers: Sequence[JsonDict], now_ms: int) -> View:
-    """What the operator would see. Raises SpecError when the HudiTable cannot be identified."""
+    """View that the operator would have. Raises SpecError when the HudiTable has no identity."""
     obj, before = space.tables[table], space.before.get(table)
     spec, why = read_table(obj)
     if spec is None:

@@ -1,4 +1,4 @@
-"""What all planners share: the view of one table, the vocabulary of actions, and partial plans.
+"""Shared parts of the planners: the view of a table, the actions, and partial plans.
 
 `view` organizes the facts and decides nothing; the attempt of an incarnation is taken from etcd and
 status, not from a pod's own labels. `ownership` tells pods by their role and executors by their

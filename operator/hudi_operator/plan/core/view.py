@@ -107,7 +107,7 @@ class Attempt:
     """One attempt of a HudiWriter: its entry in status, and its live objects."""
 
     writer: WriterSpec
-    """Where the spec is unreadable, what is known of it: nothing is started from that."""
+    """The spec; if it is unreadable, its known parts, from which nothing is started."""
     number: int
     entry: AttemptEntry
     pod: PodFacts | None
@@ -325,7 +325,7 @@ def ticket_owner(name: str, ticket: Stored) -> str:
 
 
 class _Once:
-    """What is looked up for each incarnation and each attempt, grouped once (F439)."""
+    """Lookups for each incarnation and each attempt, grouped once (F439)."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is concluded from the absence of a pod, and so needs a wide list of pods.
+"""Conclusions from the absence of a pod, which need a wide list of pods.
 
 A narrow list has the pods with the table's label, and those of its own agent: whatever the operator
 and its templates make. A wide one also has the executors that a template has left without our

@@ -1,4 +1,4 @@
-"""When a driver's or executor's evidence (our finalizer) may be dropped.
+"""Conditions for dropping the evidence (our finalizer) of a driver or executor.
 
 It also decides which pods are left over.
 

@@ -85,7 +85,7 @@ def drain_seconds(view: View, record: SettleRecord) -> float:
 
 
 def waits_for(view: View, inc: Incarnation) -> str:
-    """What the proof by credentials still needs, in words for people.
+    """Steps that the proof by credentials still needs, as a message for people.
 
     Empty when no such proof is possible.
     """

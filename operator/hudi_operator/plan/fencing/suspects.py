@@ -26,8 +26,8 @@ LOCK_SHOWN_SECONDS = 5.0
 UNASSIGNED_SECONDS = 30.0
 """Time that an agent has to leave a table that it no longer serves."""
 REPLACED_SECONDS = 900.0
-"""How long an agent may end its work at a table that has another agent now. It is fenced then, and
-with it its other tables change to a new process.
+"""Seconds in which an agent may end its work at a table that has another agent now. Then it is
+fenced, and with it its other tables change to a new process.
 """
 
 

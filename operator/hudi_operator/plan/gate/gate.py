@@ -209,7 +209,7 @@ def ends_runs(view: View) -> str:
 
 
 def closed_for_ms(view: View) -> int:
-    """When the gate was closed for the awaited change, wall clock.
+    """Wall-clock time at which the gate was closed for the awaited change.
 
     0: it is not, or the operator that closed it recorded no time.
     """
@@ -269,9 +269,10 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
-    """When the mode changes, no writer in the old mode is left.
+    """Time up to which the table was non-blocking; after a change of mode it is the clock.
 
-    So the clock is past all of their commits.
+    When the mode changes, no writer in the old mode is left, so the clock is past all of their
+    commits.
     """
     if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
         return view.gate.non_blocking_until

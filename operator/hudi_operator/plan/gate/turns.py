@@ -17,13 +17,15 @@ from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import gate
 
 TRY_SECONDS = 60.0
-"""How long a HudiTable may try to reach its table while another one has the same path."""
+"""Seconds in which a HudiTable may try to reach its table while another one has the same path."""
 WORK_SECONDS = 300.0
 """The same while its agent is registered, which it is once the storage has answered, and has told
 of no failure: what there is to read takes its time.
 """
 TURN_SECONDS = 60.0
-"""How long a gate that was given up waits for those whose turn it is; then anybody may take it."""
+"""Seconds for which a gate that was given up waits for those whose turn it is; then anybody may
+take it.
+"""
 
 
 def _disputed(view: View) -> bool:

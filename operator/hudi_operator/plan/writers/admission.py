@@ -1,4 +1,4 @@
-"""Which writers may start an attempt now, and what the others wait for.
+"""Selection of the writers that may start an attempt now, and the reasons why others wait.
 
 Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
 writer's next attempt starts only when none of the older ones can get the lock, and none holds it

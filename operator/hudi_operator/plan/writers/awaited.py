@@ -1,13 +1,13 @@
-"""What a writer waits for, and whether its end comes as an event.
+"""Reasons for which a writer waits, and whether their end comes as an event.
 
 Events are: a HudiTable or a HudiWriter of this table, the defaults of its namespace, a pod of the
 operator's, a change of the table's keys in etcd other than lock, queue and instants, and the end of
-a lease. While each writer of a table waits for such an event alone, nobody has to look at the
-table.
+a lease. While each writer of a table waits for such an event alone, the table need not be looked
+at.
 
-What else ends a wait is looked for: Secrets, ServiceAccounts, nodes, namespaces and the operator's
+The end of any other wait is polled: Secrets, ServiceAccounts, nodes, namespaces and the operator's
 own rights are not watched, and an event of another HudiTable leads to no look at this one. A reason
-that stands in neither list is looked for, too: those that an agent reports.
+that is in neither list, such as one that an agent reports, is polled, too.
 """
 
 from __future__ import annotations

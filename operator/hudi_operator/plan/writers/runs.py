@@ -53,7 +53,7 @@ def run_of(entry: AttemptEntry) -> int:
 
 
 def run_started_ms(status: JsonDict) -> int:
-    """When the current run began: the last time that Finished became False.
+    """Start of the current run: the last time that Finished became False.
 
     0 when it never was True.
     """
@@ -118,7 +118,7 @@ def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
 
 
 def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
-    """When the next attempt may start, Unix milliseconds.
+    """Earliest start of the next attempt, Unix milliseconds.
 
     Exponential with a cap and a little jitter; 0 = now. The first retry of an attempt that
     something around it has ended waits only as far as attempts would follow each other faster than

@@ -146,7 +146,7 @@ def _report_of(view: View, writer: WriterView, entries: list[AttemptEntry]) -> A
 
 
 def next_tick_ms(status: JsonDict) -> int:
-    """When the schedule starts the next run, Unix milliseconds; 0: never."""
+    """Start of the next run by the schedule, Unix milliseconds; 0: never."""
     return conditions.from_rfc3339(str(status.get("nextScheduleTime") or "")) or 0
 
 
@@ -328,7 +328,7 @@ def _conditions(
 
 
 def _refusal(view: View, writer: WriterView) -> Refusal | None:
-    """What the API server does not make for the active attempt; None: nothing."""
+    """Refusal of the API server to make an object for the active attempt; None: none."""
     return view.observed.refusals.get(writer.active.id) if writer.active is not None else None
 
 
