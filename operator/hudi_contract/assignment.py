@@ -70,7 +70,7 @@ class CatalogOrder(Record):
 
     @property
     def target(self) -> str:
-        """What a report is about: the catalog, database and table, and the HudiTable."""
+        """Target of a report: the catalog, database and table, and the HudiTable."""
         where = ",".join(self.uris) or f"glue:{self.region}:{self.account}"
         return f"{where} {self.database}.{self.table} {self.uid}"
 

@@ -71,7 +71,7 @@ def read(stored: Stored | None, record: type[R]) -> R:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is known about the values of one kind of key."""
+    """Facts about the values of one kind of key."""
 
     record: type[Record]
     vital: frozenset[str] = frozenset()

@@ -132,7 +132,7 @@ class HoldRequest(Record):
     instant: Time = ""
     """Requested time of the commit; empty: the last one."""
     since_ms: Ms = 0
-    """When the operator first saw it."""
+    """Time at which the operator first saw it."""
     until_ms: Ms = 0
 
 
@@ -274,7 +274,7 @@ class RestoreDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Record):
-    """Who asked for a run of a table service: served when it is `Completed` or has `NothingToDo`.
+    """Origin of a run of a table service: served when it is `Completed` or has `NothingToDo`.
 
     A plan that is executed later serves them, too, if it was requested after `up_to`: it covers
     what the run saw.
@@ -311,7 +311,7 @@ class ServiceDone(Record):
     runs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """The values of `runNonce` that were served, the last one at the end; at most `KEPT_RUNS`."""
     asked: Asked | None = field(default=None, metadata=LEFT_OUT)
-    """Who asked for a run and is not served; null: nobody."""
+    """Origin of a run that is not served yet; null: none."""
     inc: str = ""
     left_out: Count = 0
     """Partitions that the last clustering skipped. It runs again when fewer must be skipped,
@@ -393,7 +393,7 @@ class CallbackPosition(Record):
     lost: Count = 0
     """Number of those commits."""
     at_ms: Ms = 0
-    """When the last event was acknowledged; 0: none was."""
+    """Time at which the last event was acknowledged; 0: none was."""
 
 
 REQUESTS: Mapping[RequestKind, type[Record]] = {

@@ -32,7 +32,7 @@ WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"(?i)\b(Authorization\s*:\s*).*"), rf"\1{REDACTED}"),
 )
-"""How secrets stand in texts such as messages and logs, and what takes their place."""
+"""Patterns of secrets in texts such as messages and logs, with their replacements."""
 PREFIXES = "HUDI_OPERATOR_SECRET_PREFIXES"
 """Variable with the prefixes of variables that come from Secrets, separated by commas."""
 FOLDERS = "HUDI_OPERATOR_SECRET_FOLDERS"
