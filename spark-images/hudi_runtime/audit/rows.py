@@ -343,7 +343,7 @@ def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterat
 
 
 def pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence[str]) -> DataFrame:
-    """What Hudi's incremental query gives of the commits completed after `start`, up to `end`.
+    """Rows of Hudi's incremental query for commits completed after `start`, up to `end`.
 
     A commit that completed at `end` is among them. The column `__end` names `end`.
     """

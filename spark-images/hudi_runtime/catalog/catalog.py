@@ -41,7 +41,7 @@ take the JVM's memory.
 
 
 class Catalog(Protocol):
-    """What is kept in step with the table, until it is dropped."""
+    """Catalog that is kept in step with the table, until its entries are dropped."""
 
     def sync(self, *, everything: bool) -> tuple[str, ...]:
         """Synchronize, in bounded time.
@@ -202,7 +202,7 @@ class CatalogSyncer:
         return known.but(inc=self._inc, begun=0, failures=0, reason="", message=stays, dropped=True)
 
     def _load(self) -> CatalogReport:
-        """What was synchronized with this catalog; written when there was nothing."""
+        """Report on this catalog; an empty one is written when there was none."""
         if self._known is None:
             entry = self._etcd.get(REPORT)
             found, self._revision = read(entry, CatalogReport), entry.mod_revision if entry is not None else 0

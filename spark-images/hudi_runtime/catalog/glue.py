@@ -54,7 +54,7 @@ class Glue:
         connect: Callable[[float], Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """What a JVM and credentials are needed for may be replaced.
+        """Make a catalog; the parts that need a JVM and credentials may be replaced.
 
         ``describe``: takes requested and completion time of the change that is shown, and seconds.
         ``connect``: makes a client that waits so long for a connection, and for an answer.
@@ -436,9 +436,9 @@ def _client(spark: Any, order: AssignmentRecord, wanted: CatalogOrder, seconds: 
 
 
 def credentials(spark: Any, path: str) -> dict[str, str]:
-    """What S3A signs requests for this path with: keys of its storage, or of its account.
+    """Credentials with which S3A signs requests for this path: of its storage, or of its account.
 
-    Raises NotSynced when there is nothing.
+    Raises NotSynced when there are none.
     """
     from py4j.protocol import Py4JJavaError
 

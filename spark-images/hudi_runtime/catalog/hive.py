@@ -101,7 +101,7 @@ class HiveMetastore:
         return self._jvm.io.hudioperator.catalog.HiveSync
 
     def _answering(self) -> tuple[float, list[str], Any]:
-        """When the try ends, where a metastore answers, and settings of Hive's client.
+        """End of the try, addresses of metastores that answer, and settings of Hive's client.
 
         Raises NotSynced.
         """

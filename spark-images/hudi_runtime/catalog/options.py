@@ -1,4 +1,4 @@
-"""What Hudi's tool is told of the table, and the names of its entries."""
+"""Options of Hudi's tool for the table, and the names of its entries."""
 
 from __future__ import annotations
 

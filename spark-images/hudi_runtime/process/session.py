@@ -104,10 +104,11 @@ class Session:
         self._java.mayYield(times)
 
     def looking_up(self, *, deletes: bool = False) -> AbstractContextManager[None]:
-        """What this thread reads of the table in this context is for the write that ends it.
+        """Context in which this thread reads the table for the write that ends the context.
 
-        It counts for that write alone, and hides nothing that the program has read before (F424).
-        As in the other contexts, a subquery counts as read by the thread of its query (F450).
+        These reads count for that write alone, and hide nothing that the program has read before
+        (F424). As in the other contexts, a subquery counts as read by the thread of its query
+        (F450).
 
         `deletes`: that write is a delete; in mode NonBlocking the look-up does not count (F425).
         """
@@ -123,7 +124,7 @@ class Session:
         return _between(reads.batchBegins, reads.batchEnds)
 
     def trying(self) -> AbstractContextManager[None]:
-        """What this thread reads of the table in this context is for one try of its batch."""
+        """Context in which this thread reads the table for one try of its batch."""
         reads = self._java.reads()
         return _between(reads.tryBegins, reads.tryEnds)
 
@@ -133,9 +134,9 @@ class Session:
         return _between(reads.askBegins, reads.askEnds)
 
     def recomputed(self) -> int:
-        """How often rows may have been computed anew since this JVM began.
+        """Number of times that rows may have been computed anew since this JVM began.
 
-        Executors lost, stages repeated; -1: not known.
+        It counts executors lost and stages repeated; -1: not known.
         """
         return int(self._java.recomputed())
 

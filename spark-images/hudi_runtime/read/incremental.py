@@ -52,7 +52,7 @@ MIN_TABLE_VERSION = 8
 
 @dataclass(frozen=True)
 class Merges:
-    """How versions of a row merge.
+    """Properties of the merging of a row's versions.
 
     `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
 

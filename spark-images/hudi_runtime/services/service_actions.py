@@ -70,7 +70,7 @@ class Actions:
     lost: Callable[[str], None]
     """See `Clustering`."""
     merge: merging.Merge = merging.LATER_COMMIT
-    """How two versions of a record merge."""
+    """Merging of two versions of a record."""
     backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
     """The partitions in which clusterings of this table have lost, for the lifetime
     of this agent.
@@ -237,7 +237,7 @@ class Actions:
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
 
     def _replaced_that_holds(self, timeline: tl.Timeline) -> str:
-        """Which commit stays because files that it has replaced are there; empty when none does."""
+        """Message about a commit that stays because files that it has replaced exist, or empty."""
         first = next((i.requested for i in replacing(timeline) if i.requested not in self.gone), "")
         return first and f"files that {first} has replaced are there: a clean deletes them first"
 
@@ -283,10 +283,10 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
 
 
 def owner_that_holds(oldest: str, records: Records) -> str:
-    """Which incarnation has abandoned the instant at the floor of archival; empty when none has.
+    """Message about an abandoned instant that stops archival; empty: none.
 
-    What a writer has given up is swept once more after its end, and archival waits for that as long
-    as the writer runs (F497).
+    An instant that a writer has given up is swept once more after the writer's end, and archival
+    waits for that as long as the writer runs (F497).
     """
     inc = next((inc for inc in records.given_up if oldest in records.given_up_by(inc)), "") if oldest else ""
     return inc and (

@@ -374,7 +374,7 @@ class AgentTable(Table):
         return int(archiver.archiveIfRequired(engine, False))
 
     def plan_clean(self, config: Any, commits: int) -> CleanPlan | None:
-        """What the config's policy would delete; None when that is nothing.
+        """Plan of the files that the config's policy would delete; None when there are none.
 
         Files of the newest `commits` commits, and those that they replaced, are left out (0: none).
         """

@@ -130,7 +130,7 @@ class Table:
         self.storage = Storage(spark, path)
         self._commits: dict[str, CommitInfo] = {}
         self._schemas: dict[str, types.StructType] = {}
-        """What readers make of a schema in the metadata of a commit."""
+        """Schemas as readers see them, by the schema in the metadata of a commit."""
         self._kept: Any = None
 
     def exists(self) -> bool:

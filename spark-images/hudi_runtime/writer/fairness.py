@@ -37,8 +37,8 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 
 MAX_YIELDS = 3
-"""How often a batch yields to writers of higher priority; after that it competes like all others,
-so that it does not starve.
+"""Number of times that a batch yields to writers of higher priority; after that it competes like
+all others, so that it does not starve.
 """
 WAIT_SECONDS = 600
 """Upper bound of one wait."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from hudi_runtime.read.sources import Batch
 
 PATIENCE_SECONDS = 600.0
-"""How long a streaming run waits for a source that does not answer; then the attempt fails, and the
-next one is another pod.
+"""Seconds for which a streaming run waits for a source that does not answer; then the attempt
+fails, and the next one is another pod.
 """
 PASSING = (FailureClass.INFRASTRUCTURE, FailureClass.STORAGE_UNREACHABLE)
 """Failures of a read that may be temporary."""

@@ -1,4 +1,4 @@
-"""What must be true of a batch: `validations` of a HudiWriter (docs/use/validations.md).
+"""Conditions on a batch: `validations` of a HudiWriter (docs/use/validations.md).
 
 A batch is validated before its instant begins, so that a refused one leaves nothing behind. It is
 cached for that (by Spark, on disk if memory is short) and written from the cache: the rows that
@@ -76,7 +76,7 @@ def held(batch: DataFrame, validations: Sequence[Validation], path: str) -> Iter
 
 
 def _problem(validation: Validation, batch: DataFrame, path: str) -> str:
-    """What was expected and what was found; empty: the batch passes."""
+    """Message about the expected and the found value; empty: the batch passes."""
     if validation.sql:
         return _answer(validation, batch, path)
     if validation.not_null:
