@@ -193,7 +193,7 @@ def licence(part: Component, image: Parts, paths: dict[str, str], modules: Path)
 
 
 def places(image: Image) -> dict[str, str]:
-    """Where a part is: copyright files, METADATA by name and version, jars by name."""
+    """Location of each part: copyright files, METADATA by name and version, jars by name."""
     found = {}
     for path in image:
         if match := re.fullmatch(rf"(?:{SITE}|{OFFICIAL_SITE})/([^/]+)-([^/-]+)\.dist-info/METADATA", path):
