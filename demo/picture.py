@@ -82,7 +82,7 @@ class Axis:
         return max(self.end - self.begin, 1.0)
 
     def at(self, moment: float) -> float:
-        """Where a moment is; what lies outside is at the nearer end."""
+        """Position of a moment; one outside the picture is at the nearer end."""
         part = (moment - self.begin) / self.seconds
         return self.left + self.width * min(1.0, max(0.0, part))
 
