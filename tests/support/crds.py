@@ -79,7 +79,7 @@ def fields(node: JsonDict, at: str) -> Iterator[tuple[str, JsonDict]]:
 
 
 def declared(kind: type[Any]) -> JsonDict:
-    """What a class declares, as a schema."""
+    """Schema that a class declares."""
     top: JsonDict = {"type": "object", "properties": {}}
     for _, field in declarations(kind):
         if not field.at:
@@ -115,7 +115,7 @@ def _require(node: JsonDict, *names: str) -> None:
 
 
 def differences(crds: JsonDict, types: JsonDict, at: str = "spec") -> list[str]:
-    """What the CRD and the types say differently, by path and keyword."""
+    """Differences between the CRD and the types, by path and keyword."""
     found = [
         f"{at}: {keyword}: the CRD says {_said(crds, keyword)!r}, the type {_said(types, keyword)!r}"
         for keyword in KEYWORDS
@@ -157,8 +157,8 @@ def wrong_object_defaults(node: JsonDict, at: str = "spec") -> list[str]:
 
 
 def refused(value: Any, node: JsonDict, at: str) -> list[str]:
-    """What the API server would refuse of a value, or leave out because the schema does
-    not have it.
+    """Parts of a value that the API server would refuse, or drop because the schema does not have
+    them.
     """
     if isinstance(value, dict) and "properties" in node:
         found = [f"{at}.{name}: not in the CRD" for name in value if name not in node["properties"]]

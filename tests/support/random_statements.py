@@ -38,7 +38,9 @@ class Step:
     """One statement or write, and the rows of the table after it."""
 
     kind: str
-    """What it is, such as `merge` or `save upsert`: a run must have had each of them succeed."""
+    """Kind of the statement, such as `merge` or `save upsert`: a run must have had each of them
+    succeed.
+    """
     sql: str
     """A statement on the table `t`; empty for a save."""
     save: tuple[str, tuple[Row, ...]]

@@ -245,7 +245,7 @@ def inner_pid(pid: int) -> int:
 
 
 def etcd_addresses() -> list[str]:
-    """Where drivers reach etcd: the gateways, each by its pod and by the Service of it alone."""
+    """Addresses at which drivers reach etcd: each gateway by its pod and by its own Service."""
     pods = cluster.items("pods", "-n", OPERATOR_NAMESPACE)
     found = [pod["status"]["podIP"] for pod in pods if pod["metadata"]["name"].startswith(_GATEWAY)]
     services = cluster.items("services", "-n", OPERATOR_NAMESPACE)

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: objects, waits with a bound, kills from outside of the pods."""
+"""Shared parts of the end-to-end tests: objects, bounded waits, kills from outside of the pods."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, e
 
 
 def written(*, batches: int, rows: int, first: int = 0, add: int = 0) -> pd.DataFrame:
-    """What `Space.writer` with these arguments writes."""
+    """Rows that `Space.writer` writes with these arguments."""
     ids = pd.RangeIndex(first, first + batches * rows)
     numbers = [(number - first) // rows + add for number in ids]
     return pd.DataFrame({"id": ids, "part": "p", "value": ids + add, "ts": numbers})
@@ -253,7 +253,7 @@ class Space:
             raise
 
     def path(self, table: str) -> str:
-        """Where the table lies, ``bucket/folder``."""
+        """Location of the table, ``bucket/folder``."""
         if table not in self._paths:
             self._paths[table] = str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
         return self._paths[table]

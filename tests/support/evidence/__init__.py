@@ -1,9 +1,9 @@
-"""What a page of results stands on: the code that was run, when, how often, and what was left out.
+"""Evidence behind a page of results: the code that was run, when, how often, and omissions.
 
-Every page has its sentence from here.
+This module writes the sentence about it for every page.
 
-A page is of the code of its runs. It does not claim to be of today's: it names the commits, and how
-to see what has come after them. `faults` is what the lint test asks of a page.
+A page describes the code of its runs, not today's: it names the commits, and how to see the changes
+since. `faults` is the lint test's check of a page.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Evidence:
 
     commits: Mapping[str, str]
     runs: str
-    """How many, of how many."""
+    """Number of runs, and out of how many."""
     repeats: str = ONE_EACH
     """Repeats of one and the same run, and their spread."""
     left_out: str = "nothing"
@@ -59,7 +59,7 @@ class Evidence:
     more: tuple[str, ...] = field(default=())
     """Further sentences."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """How many runs each commit has; a commit that is not named has one."""
+    """Number of runs of each commit; 1 for a commit that is not listed."""
     direct: str = ""
     """Of a campaign whose processes do not reach etcd as pods do: how they reach it, a sentence."""
 
@@ -105,7 +105,7 @@ def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def counted(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many results each commit has; one that says its number of tests counts as so many."""
+    """Number of results of each commit; a result with a number of tests counts as that many."""
     found: Counter[str] = Counter()
     for result in results:
         number = result.get("tests")  # an outcome of a mutation has their names
@@ -114,7 +114,7 @@ def counted(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _of_gateway(counts: Mapping[str, int]) -> str:
-    """How many of the runs are of a product that pods used without the gateway."""
+    """Say how many of the runs used a product without the gateway between pods and etcd."""
     total = sum(counts.values())
     known = {commit: has_gateway(commit.rstrip("+")) for commit in counts}
     without = sum(number for commit, number in counts.items() if known[commit] is False)
@@ -136,8 +136,8 @@ def has_gateway(commit: str) -> bool | None:
 
 
 def at_most(seen: int, number: int) -> str:
-    """How often it was seen, and the probability that this allows: the upper end of the one-sided
-    95 % interval (Clopper and Pearson), in percent.
+    """Number of sightings, and the highest probability that this allows: the upper end of the
+    one-sided 95 % interval (Clopper and Pearson), in percent.
     """
     if not number:
         return "0 of 0: nothing is known"

@@ -75,12 +75,12 @@ class HiveServer(OwnProcess):
         return found
 
     def sync(self, folder: Path, *steps: list[Any]) -> list[Any]:
-        """What each step of `hive_sync` returned, on tables in this folder."""
+        """Results of the steps of `hive_sync`, on tables in this folder."""
         return sync(folder, self.uri, *steps)
 
 
 def sync(folder: Path, uri: str, *steps: list[Any]) -> list[Any]:
-    """What each step of `hive_sync` returned. ``uri``: of a metastore; empty: there is none."""
+    """Results of the steps of `hive_sync`. ``uri``: of a metastore; empty: there is none."""
     found: list[Any] = _run("hive_sync", {"folder": str(folder), "uri": uri, "steps": steps})
     return found
 

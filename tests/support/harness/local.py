@@ -56,7 +56,7 @@ JAR = Path(
     os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar")
 )
 CLASS_PATH = ":".join([*class_archive.CLASS_PATH, str(JAR)])
-"""What an image has on its class path."""
+"""Class path of an image."""
 SHORT_LIVED = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
 """Options of JVMs that live for a moment."""
 JAVA_OPTIONS = f"{SHORT_LIVED} {class_archive.java_options()}".rstrip()
@@ -418,7 +418,9 @@ class World:
         return f"{S3}{folder.relative_to(self.s3_folder)}"
 
     def folder_of(self, path: str) -> Path:
-        """Where the objects of a path on S3 lie on this machine, or the files of a local one."""
+        """Folder on this machine with the objects of a path on S3, or with the files of a local
+        path.
+        """
         return self.s3_folder / path.removeprefix(S3) if path.startswith(S3) else Path(path.removeprefix(FILE))
 
     def table(
@@ -680,7 +682,7 @@ class World:
         return process
 
     def processes(self) -> set[Process]:
-        """What was started so far of writers and agents."""
+        """Processes of writers and agents that were started so far."""
         return {child for child in self._children if isinstance(child, Process)}
 
     def leave(self, tables: Collection[str], processes: Collection[Process]) -> None:

@@ -31,7 +31,7 @@ JsonDict = dict[str, Any]
 ADDRESS = "127.0.0.1"
 POLL_SECONDS = 0.2
 _FILES = "/etc/hudi/"
-"""Where pods find their files; here these lie below the pod's own folder."""
+"""Folder in which pods find their files; here it lies below the pod's own folder."""
 _VARIABLE = re.compile(r"\$\((\w+)\)")
 
 
@@ -43,7 +43,7 @@ class Running:
     process: Process
     started_at: str
     deadline: float = 0.0
-    """When SIGKILL follows, monotonic; 0: nobody has deleted the pod."""
+    """Time of SIGKILL, monotonic; 0: nobody has deleted the pod."""
     over: bool = False
     """Its end stands in its status."""
 

@@ -38,7 +38,7 @@ class Pod:
         self.refused = 0
         self._server = _serve(type("Metadata", (_Metadata,), {"pod": self}))
         self.environment = {"GCE_METADATA_HOST": f"127.0.0.1:{self._server.server_address[1]}"}
-        """What leads the connector to the stand-in. A pod on GKE has none of it."""
+        """Variable that leads the connector to the stand-in. A pod on GKE does not have it."""
 
     def token(self) -> tuple[int, bytes]:
         """Status and body of an answer."""

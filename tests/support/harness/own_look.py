@@ -19,7 +19,7 @@ __all__ = ["data_files", "parse_timeline", "same", "same_files"]
 CHECKSUM = ".crc"
 """Files that Hadoop's local file system puts beside each of its own, and does not list."""
 COMPLETED = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
-"""What an action is called when it is completed, where that is another word."""
+"""Names of completed actions that differ from the name of the action."""
 
 
 def same(names: Sequence[str], found: tl.Timeline) -> None:

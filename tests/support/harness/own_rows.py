@@ -67,8 +67,8 @@ def same(folder: Path, expected: Sequence[tuple[Any, ...]], columns: Sequence[st
 
 @dataclass(frozen=True)
 class Written:
-    """What one completed commit has written, without the rows of others that it has carried into
-    its files.
+    """Rows that one completed commit has written, without the rows of others that it has carried
+    into its files.
     """
 
     completed: str
@@ -98,8 +98,8 @@ def commits(folder: Path) -> list[Written]:
 
 
 def pulled(folder: Path, start: str, end: str) -> list[Mapping[str, Any]]:
-    """What a pull of the commits that were completed after `start`, and at `end` at the latest, has
-    to give: of each key their newest row.
+    """Rows that a pull of the commits that were completed after `start`, and at `end` at the
+    latest, has to return: for each key the newest row.
     """
     found: dict[tuple[str, str], tuple[Any, str, Mapping[str, Any]]] = {}
     for commit in commits(folder):

@@ -85,7 +85,7 @@ class Refused:
     wanted: Wanted
     status: int
     left: float
-    """How many more; infinite: until `stop`."""
+    """Number of requests left; infinite: until `stop`."""
     lines: list[str] = field(default_factory=list)
     """Those that were refused."""
 
@@ -107,7 +107,7 @@ class Proxy:
     def __init__(self, host: str, server: tuple[str, int]) -> None:
         self._host = host
         self.server = server
-        """Where requests go; may be changed."""
+        """Target of the requests; may be changed."""
         self._loop = asyncio.new_event_loop()
         self._held: list[tuple[Wanted, Held]] = []
         self._refused: list[Refused] = []

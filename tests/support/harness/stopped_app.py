@@ -21,7 +21,7 @@ SCHEMA = "id int, p string, v string, ts long"
 
 
 def _told(error: Exception) -> str:
-    """What the error and its causes say: the first line of Spark's is only which call it was."""
+    """Messages of the error and its causes: the first line of Spark's error only names the call."""
     lines = str(error).strip().splitlines()
     return "; ".join([lines[0], *(line for line in lines[1:] if not line.startswith("\tat "))])[:2000]
 

@@ -58,9 +58,9 @@ class Pod:
     """One pod with the identity: its projected token, and who it was for the S3 server."""
 
     folder: Path
-    """Where a kubelet would mount the token: a file `token`."""
+    """Folder in which a kubelet would mount the token: a file `token`."""
     environment: dict[str, str]
-    """What EKS' webhook adds to a pod, and what leads a JVM to the stand-in."""
+    """Variables that EKS' webhook adds to a pod, and those that lead a JVM to the stand-in."""
     tokens: list[str] = field(default_factory=list)
     """All that were projected. Only the last one is good."""
     keys: list[tuple[str, str]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Pod:
 
     @property
     def renewals(self) -> int:
-        """How often it was given other credentials than the first ones."""
+        """Number of times that it was given other credentials than the first ones."""
         return max(0, len(self.keys) - 1)
 
 
@@ -235,7 +235,7 @@ class StsServer:
         return HTTPStatus.OK, f"<{name}Response {_XML}><{name}Result>{result}</{name}Result>{metadata}</{name}Response>"
 
     def _judged(self, form: dict[str, str], token: str, role: str) -> tuple[Pod | None, str, str]:
-        """Whose token it is, and STS' code and message when it gives nothing."""
+        """Pod whose token it is; if nothing is granted, also STS' code and message."""
         if form.get("Action") != "AssumeRoleWithWebIdentity":
             return None, "InvalidAction", "the stand-in answers AssumeRoleWithWebIdentity only"
         with self._lock:

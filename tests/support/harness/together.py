@@ -34,7 +34,7 @@ QUICK = {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 
 
 class _Keys:
-    """What the audit asks of etcd, with root's certificate."""
+    """The part of an etcd client that the audit needs, with root's certificate."""
 
     def __init__(self, etcd: Etcd) -> None:
         self._etcd = etcd

@@ -73,7 +73,7 @@ class WriterProcess:
         return dict(json.loads(lines[-1])) if lines else {"writers": []}
 
     def writers(self) -> dict[str, JsonDict]:
-        """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
+        """State of each writer: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
 
         ``halted``: exit code; ``haltedFor``: why.
         """
@@ -81,7 +81,7 @@ class WriterProcess:
 
     @property
     def together(self) -> int:
-        """How often somebody was inside beside somebody else."""
+        """Number of times that two writers were inside together."""
         return int(self._last()["together"])
 
     def committed(self) -> int:

@@ -1,4 +1,4 @@
-"""What the API server would not decode: a pod with a value of another type than its field's.
+"""Parts of a pod that the API server would not decode: values of another type than the field's.
 
 The types are those of the Kubernetes client, which are made from Kubernetes' OpenAPI document.
 """

@@ -18,7 +18,7 @@ Choice = Sequence[Any] | Callable[[], Any]
 
 
 class Draw:
-    """What one seed draws for one family."""
+    """Random choices of one seed for one family."""
 
     def __init__(self, seed: int, family: str) -> None:
         self.random = random.Random(f"{seed} {family}")

@@ -1,4 +1,4 @@
-"""What the operator asks before it starts a pod, without a cluster."""
+"""Checks that the operator makes before it starts a pod, without a cluster."""
 
 from __future__ import annotations
 

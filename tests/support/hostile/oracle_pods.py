@@ -1,4 +1,4 @@
-"""What must hold of a rendered pod, whatever its settings and its podTemplate say."""
+"""Properties of a rendered pod, for all its settings and podTemplates."""
 
 from __future__ import annotations
 

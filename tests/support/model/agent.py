@@ -44,9 +44,10 @@ def agent(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _target(s: State, c: Configuration, i: int, k: int) -> bool:
-    """Which instants may this agent settle?
+    """Whether this agent may settle the instant.
 
-    Those recorded for a settled incarnation, or Abandoned by their owner; nothing else (I7).
+    It may settle those recorded for a settled incarnation, or Abandoned by their owner, and no
+    others (I7).
     """
     y, owner = s.instants[k], c.owner(k)
     if y.outcome or c.is_compaction(k):

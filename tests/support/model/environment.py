@@ -1,5 +1,5 @@
-"""What nobody decides: leases run out, processes die, requests on the wire are executed late or
-never, clocks step, executors write on.
+"""Steps that no process decides: leases run out, processes die, requests on the wire are executed
+late or never, clocks step, executors write on.
 """
 
 from __future__ import annotations

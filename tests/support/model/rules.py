@@ -119,7 +119,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Who takes part, and which faults may happen."""
+    """Participants, and the faults that may happen."""
 
     name: str
     covers: str
@@ -136,7 +136,7 @@ class Configuration:
     instant was requested; empty: keys are not modelled.
     """
     program: str = "commit"
-    """What writers do: "lock" (lock cycles only), "commit"."""
+    """Program of the writers: "lock" (lock cycles only), "commit"."""
     begun: bool = False
     """Writer 0 begins after its first lock cycle: its instant is recorded and requested."""
     late: frozenset[str] = frozenset()

@@ -25,7 +25,7 @@ from tests.support.model.writer import writer
 
 @dataclass
 class Result:
-    """What one search found."""
+    """Result of one search."""
 
     states: int
     seconds: float

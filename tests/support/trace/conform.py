@@ -34,7 +34,7 @@ MANY = 256
 
 @dataclass
 class Verdict:
-    """What the replay of one table says."""
+    """Result of the replay of one table."""
 
     table: str
     steps: int = 0
@@ -152,7 +152,7 @@ def _closure(s: TableState, e: Event) -> list[TableState]:
 
 
 def _executions(s: TableState, lost: Event, now: Event) -> list[Event]:
-    """What the lost request may have been: its log line lacks what only the answer tells."""
+    """Possible forms of the lost request: its log line lacks details that only the answer has."""
     known = now.actor == lost.actor and now.action == lost.action  # the same client asks again, and says for what
     if lost.action == "settle-update":
         details = ["Terminating", "Draining", "Unlocked", "RollingBack", "Swept"]
@@ -182,10 +182,10 @@ def _forget(s: TableState, e: Event) -> None:
 
 
 def _unfinished(s: TableState) -> str:
-    """What is left of a run that should have ended in order; empty: nothing.
+    """Remains of a run that should have ended in order; empty: none.
 
-    Without the operator's log the sweep is the end of a dead incarnation: that its keys go then is
-    a step of the operator.
+    Without the operator's log the sweep is the end of a dead incarnation: the removal of its keys
+    after that is a step of the operator.
     """
     if s.owner:
         return f"{short(s.owner)} still holds the lock (I6)"

@@ -187,7 +187,7 @@ class Emitter:
         raise Coarser
 
     def _outcome(self, k: int, t: State) -> None:
-        """What became of an instant, in its owner's settle record."""
+        """Record the outcome of an instant in its owner's settle record."""
         self.told.add(k)
         key = f"settle/{self.incs[self.c.owner(k)]}"
         self.jvm(

@@ -1,5 +1,5 @@
-"""What each logged step demands of the state before it, beyond the compares of its transaction, and
-what it changes.
+"""Requirements of each logged step on the state before it, beyond the compares of its transaction,
+and its changes of the state.
 """
 
 from __future__ import annotations

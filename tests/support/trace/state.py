@@ -1,5 +1,5 @@
-"""What a trace tells about one table: the keys of etcd as far as the protocol log shows them, and
-the meaning of each compare on them.
+"""State of one table according to a trace: the keys of etcd as far as the protocol log shows them,
+and the meaning of each compare on them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a killed process did last, without a line in its log.
+"""Last steps of a killed process that are not in its log.
 
-A process logs a step when it has etcd's answer. Killed in between, it has changed etcd's keys and
-said nothing: only what others find afterwards tells of it.
+A process logs a step when it has etcd's answer. If it is killed in between, it has changed etcd's
+keys and logged nothing: only what others find afterwards shows it.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Receiver(ThreadingHTTPServer):
         self.answers: list[int | str] = []
         self.events: list[dict[str, Any]] = []
         self.begun: list[str] = []
-        """Where a callback has begun, instead of events of that kind."""
+        """Positions at which callbacks have begun, instead of events of that kind."""
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.more: dict[str, str] = {}

@@ -43,9 +43,9 @@ class Fake:
 
     names: list[str]
     files: dict[str, list[str]] = field(default_factory=dict)
-    """What a partition has now."""
+    """Current files of a partition."""
     deleted: dict[str, set[str]] = field(default_factory=dict)
-    """What doubtful cleans were to delete."""
+    """Files that doubtful cleans were to delete."""
     replaced: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     """By the requested time of the commit that replaced them."""
     archived: tuple[tl.Instant, ...] = ()

@@ -49,7 +49,7 @@ class History:
 
     @classmethod
     def read(cls, text: str) -> History:
-        """Of what `text` has written."""
+        """Read a history that `text` has written."""
         said = json.loads(text)
         return cls(said["kind"], said["begin"], tuple((name, arguments) for name, arguments in said["steps"]))
 
@@ -424,7 +424,7 @@ STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
 
 
 def wrong(history: History) -> str:
-    """What is wrong when a history is played; empty: nothing."""
+    """Play a history and return the error; empty: none."""
     try:
         Player(history).play()
     except AssertionError as error:

@@ -76,7 +76,7 @@ class JudgedWorld(World):
 
     def __init__(self, **settings: Any) -> None:
         self.actor = ""
-        """Who acts: an incarnation, `operator`, or nobody (the world itself)."""
+        """Acting party: an incarnation, `operator`, or empty (the world itself)."""
         self.owners: dict[str, str] = {}
         """Incarnation by the instant that it has recorded."""
         self.fenced: set[str] = set()
@@ -84,8 +84,8 @@ class JudgedWorld(World):
         self.acknowledged: set[str] = set()
         self.wire: list[OnTheWire] = []
         self.wire_seconds: float | None = None
-        """How long the commit of the next process that is killed while it publishes is on the wire;
-        None: it died with it.
+        """Seconds for which the commit of the next process that is killed while it publishes is on
+        the wire; None: it died with the process.
         """
         self.last_beat: dict[str, float] = {}
         self.writer_uids: dict[str, str] = {}

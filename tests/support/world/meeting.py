@@ -102,5 +102,5 @@ class Meeting(World):
         return dict(json.loads(json.dumps(self.kv["gate"].value)))
 
     def assignment(self) -> JsonDict:
-        """What the operator tells the agent of the table."""
+        """Assignment of the table, as the operator writes it for the agent."""
         return dict(json.loads(json.dumps(self.kv["assignment"].value)))

@@ -11,10 +11,10 @@ PREFIX = "/hudi/tables/x/"
 
 
 class MemoryEtcd:
-    """What it cannot, and etcd can: a stale read, a lost answer, a denied permission, a lease that
-    ends; several keys in one transaction.
+    """Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set.
 
-    Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set.
+    It lacks abilities of etcd: a stale read, a lost answer, a denied permission, a lease that ends;
+    several keys in one transaction.
     """
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
-"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API
-server, the keys of etcd.
+"""State of a simulated world: pods, nodes and processes as they are, the objects of the API server,
+the keys of etcd.
 
 Each action of the operator has the effect here that it has on a real etcd
-(`tests/tiers/component/operator/test_world_contract.py`). What this one cannot, and the real things
-can: a read that is old, an answer that is lost or late, a permission that is denied, values that
-are too large; API server and etcd are seen at one moment, there is one table, and what is written
-is there at once. Those are the matter of `tests/tiers/component` and `make crashes`.
+(`tests/tiers/component/operator/test_world_contract.py`). This store lacks abilities of the real
+ones: a read that is old, an answer that is lost or late, a permission that is denied, values that
+are too large; API server and etcd are seen at one moment, there is one table, and a write is
+visible at once. `tests/tiers/component` and `make crashes` test those.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Node:
 
 @dataclass
 class Process:
-    """What really runs, whatever the API server says."""
+    """Process that really runs, whatever the API server says."""
 
     pod: str
     pod_uid: str
@@ -124,7 +124,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Author:
-    """What a commit says of itself."""
+    """Author of a commit, as the commit names it."""
 
     writer: str
     """Namespace and name of its HudiWriter; empty: its agent's."""
@@ -141,7 +141,7 @@ class Key:
     _read: tuple[object, int, Stored] | None = field(default=None, compare=False, repr=False)
 
     def stored(self, kind: str, name: str, lease: int = 0) -> Stored:
-        """What the operator reads there.
+        """Value that the operator reads there.
 
         Parsed once for each value: a world is looked at some hundred times, and few keys change.
         """
@@ -167,7 +167,7 @@ class Garbage(dict[str, Any]):
 
 
 def raw(value: dict[str, Any]) -> object:
-    """What stands in etcd."""
+    """Value as etcd stores it."""
     return value.written if isinstance(value, Garbage) else value
 
 
@@ -236,7 +236,7 @@ class Store:
     """Completion times of completed instants, as far as somebody has asked for them."""
     authors: dict[str, Author] = field(default_factory=dict)
     reported: object = None
-    """What the last report on the timeline was made of."""
+    """Input of the last report on the timeline."""
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
@@ -244,7 +244,7 @@ class Store:
     node has.
     """
     wide_at: float | None = None
-    """When a look last listed pods widely, and found no more than a narrow list has."""
+    """Time at which a look last listed pods widely, and found no more than a narrow list has."""
     bare_executors: bool = False
     """Executors come with Spark's own label and none of ours: a pod template has
     taken them away.
@@ -256,9 +256,9 @@ class Store:
     executors_per_driver: int = 0
     executors_per_agent: int = 0
     executors_refused: ExecutorAnswer = field(default_factory=ExecutorAnswer)
-    """What the API server says of one more executor."""
+    """Answer of the API server about one more executor."""
     asked: list[tuple[float, str]] = field(default_factory=list)
-    """When it was asked about executors, and of which attempt."""
+    """Times at which it was asked about executors, each with the attempt."""
     executor_answers: dict[str, ExecutorAnswer] = field(default_factory=dict)
     """Its last answers, by attempt."""
     exit_codes: list[int] = field(default_factory=list)

@@ -29,7 +29,7 @@ from tests.support.world.simulated_store import (
 )
 
 _AT_REST = (act.StartTimer, act.StopTimer, act.Unbind)
-"""What changes nothing where there is nothing to do."""
+"""Actions that change nothing where there is nothing to do."""
 _RESTS, _LOOKS = 10, 5
 """After so many looks in a row that changed nothing there is one in so many seconds, until one
 acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
@@ -45,7 +45,7 @@ class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
 
     deaths = 0
-    """How often the operator has died so far with actions left to do."""
+    """Number of times that the operator has died so far with actions left to do."""
 
     def reconcile(self, crash_after: int | Callable[[int], int] | None = None) -> act.Plan:
         """One look; `crash_after`: die after that many actions, and lose all timers.

@@ -34,7 +34,7 @@ TABLE: Key = (NAMESPACE, "flights")
 
 @dataclass(frozen=True)
 class Event:
-    """What a watch brings."""
+    """Event of a watch."""
 
     kind: str
     name: str
