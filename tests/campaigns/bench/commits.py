@@ -1,4 +1,4 @@
-"""What a small commit costs: `python -m tests.campaigns.bench.commits`.
+"""Cost of a small commit: `python -m tests.campaigns.bench.commits`.
 
 One writer upserts ten rows again and again into a MergeOnRead table with its metadata table, on one
 S3 server of this machine: ours, and stock Hudi with ZooKeeper and the same options of Hudi. Nobody
@@ -235,7 +235,7 @@ class Used:
         return cls({"python": Usage.of(pid).cpu, "jvm": Usage.of(jvm).cpu}, threads)
 
     def since(self, before: Used) -> dict[str, float]:
-        """What was used since then; `jvm other`: threads of no group, and those that have ended."""
+        """Usage since then; `jvm other`: threads of no group, and those that have ended."""
         found = {who: used - before.processes[who] for who, used in self.processes.items()}
         groups: dict[str, float] = {}
         for number, (name, used) in self.threads.items():

@@ -48,13 +48,13 @@ class Side(Protocol):
     container: str
 
     def install(self) -> None:
-        """What must be there before the operator starts."""
+        """Make everything that must be there before the operator starts."""
 
     def start(self) -> subprocess.Popen[bytes]:
         """The operator, leader of a session of its own, when it is ready."""
 
     def prepare(self, names: list[str]) -> None:
-        """What these jobs need, outside of the time that is taken."""
+        """Make everything that these jobs need, outside of the measured time."""
 
     def create(self, name: str) -> None:
         """One job."""
@@ -66,10 +66,10 @@ class Side(Protocol):
         """They say that it has done its work."""
 
     def job_of(self, pod: JsonDict) -> str:
-        """Whose driver a pod is, as the observer saw it; empty: nobody's."""
+        """Job whose driver the pod is, as the observer saw it; empty: none."""
 
     def state(self, resource: JsonDict) -> str:
-        """What a resource says: `NEW` and so on."""
+        """State of a resource: `NEW` and so on."""
 
 
 class Kubeflow:

@@ -34,14 +34,14 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "15"))
 WARM_UP = 10
 """Commits of `live` that do not count: its JVM is new."""
 LIMIT = 1.3
-"""What p95 beside the backfill may be of p95 alone."""
+"""Highest allowed ratio of p95 beside the backfill to p95 alone."""
 PAGE = ROOT / "docs" / "results" / "priority.md"
 PATIENCE = 3600.0
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What ran beside `live`, and from when to when (seconds since the epoch)."""
+    """Work that ran beside `live`, with begin and end (seconds since the epoch)."""
 
     name: str
     begun: float
@@ -72,7 +72,7 @@ class Run:
         self._wait_for(WARM_UP)
 
     def _begun(self) -> list[float]:
-        """When each batch of `live` was given."""
+        """Times at which the batches of `live` were given."""
         return [float(line) for line in self._clock.read_text().splitlines()] if self._clock.exists() else []
 
     def _wait_for(self, commits: int) -> None:

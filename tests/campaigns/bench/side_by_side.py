@@ -109,7 +109,7 @@ class Sampler(threading.Thread):
 
 
 class Observed:
-    """What the observer has written so far, by job."""
+    """Events that the observer has written so far, by job."""
 
     def __init__(self, process: subprocess.Popen[bytes], path: Path, side: Side) -> None:
         self._process, self._side = process, side
@@ -117,7 +117,7 @@ class Observed:
         self._part = ""
         self.ready = 0
         self.seen: dict[str, float] = {}
-        """When a resource came."""
+        """Time at which each resource came."""
         self.states: dict[str, list[tuple[float, str]]] = collections.defaultdict(list)
         self.drivers: dict[str, dict[str, JsonDict]] = collections.defaultdict(dict)
         """Of a job by uid: name, at, gone."""
@@ -233,7 +233,7 @@ def arena(what: str, folder: Path) -> Iterator[Arena]:
 
 
 def warm_up(made: Arena, jobs: int) -> list[str]:
-    """What the jobs need, and a few jobs before them. The names of the jobs."""
+    """Prepare the jobs, and run a few jobs before them. Returns the names of the jobs."""
     names, first = [f"job-{n}" for n in range(jobs)], [f"warm-{n}" for n in range(WARM_UP)]
     made.side.prepare([*first, *names])
     for name in first:
@@ -392,7 +392,7 @@ def load() -> list[JsonDict]:
 
 
 def measure(turns: int, jobs: int) -> None:
-    """What is missing of this commit; each run is kept at once."""
+    """Measure the runs that this commit lacks; each run is stored at once."""
     now = commit()
     kept = [run for run in load() if run["commit"] == now]
     for scenario, side, turn in plan(turns):

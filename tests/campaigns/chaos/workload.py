@@ -1,4 +1,4 @@
-"""What the writers write, and what must be in the table afterwards.
+"""Batches of the writers, and the rows that must be in the table afterwards.
 
 Pure: no cluster, no clock.
 
@@ -47,7 +47,7 @@ LISTS = (1_000_001, 1_000_002, 1_000_003, 1_000_004)
 APPENDERS = 2
 """Writers that append to lists: the first ones."""
 NOTE, ACK = "CHAOS-NOTE ", "CHAOS-ACK "
-"""How the line of a note begins, and that of an acknowledgement."""
+"""Prefixes of the lines of notes and of acknowledgements."""
 
 TYPES = {"cow": "CopyOnWrite", "mor": "MergeOnRead"}
 INDEXES: dict[str, dict[str, Any]] = {"default": {}, "bucket": {"type": "Bucket", "buckets": 4}}
@@ -205,7 +205,7 @@ def is_append(writer: int, batch: int) -> bool:
 
 
 def notes(logs: Iterable[str]) -> list[dict[str, Any]]:
-    """What the transactions noted in the logs of pods."""
+    """Notes of the transactions in the logs of pods."""
     return [
         note | {"read": {int(key): tuple(value) for key, value in note["read"].items()}} for note in _lines(logs, NOTE)
     ]
@@ -257,9 +257,9 @@ def _written(note: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
 
 
 def history(committed: Iterable[tuple[int, int]], noted: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the list-append transactions show, as `kind: text`.
+    """Findings in the list-append transactions, as `kind: text`.
 
-    Raises nothing: what cannot be a history is told as `broken`.
+    Raises nothing: notes that cannot form a history are reported as `broken`.
 
     The versions of a list are in order of their length: two of one length are a lost update, and
     show as G-single.
@@ -316,7 +316,7 @@ def gaps(committed: Iterable[tuple[int, int]]) -> list[str]:
 
 
 TARGETS = ("driver", "executor", "agent", "operator", "etcd", "s3")
-"""What faults are put to."""
+"""Targets of faults."""
 
 
 def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, str, int, float]]:

@@ -101,8 +101,8 @@ class ApiProxy:
         self.recorded: dict[str, bytes] = {}
         """The last list that kopf got, by path."""
         self.held_back = self.dropped = self.served_stale = self.cut = 0
-        """What was done to the operator: events that came while watches were frozen, events that
-        were not delivered, lists that were old, requests that ended with the connection.
+        """Effects on the operator: events that came while watches were frozen, events that were not
+        delivered, lists that were old, requests that ended with the connection.
         """
         self._handlers: set[asyncio.Task[Any]] = set()
         loop.run(self._open())
@@ -349,7 +349,7 @@ class Objects:
             await asyncio.sleep(0.1)
 
     async def _list(self, kind: str) -> str:
-        """What there is now, told as the events that a watch would have brought.
+        """List the objects as the events that a watch would have brought.
 
         Returns the revision to go on with.
         """

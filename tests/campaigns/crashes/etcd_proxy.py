@@ -69,8 +69,8 @@ class EtcdProxy(grpc.GenericRpcHandler):
         self.drop_events: Callable[[Any], bool] | None = None
         """Watch responses for which this is true are not delivered."""
         self.held_back = self.dropped = self.cut = 0
-        """What was done to the operator: responses with events that came while watches were frozen,
-        those that were not delivered, streams that ended with the connection.
+        """Effects on the operator: responses with events that came while watches were frozen, those
+        that were not delivered, streams that ended with the connection.
         """
         self._streams = 0
         self._counting = threading.Lock()
@@ -161,8 +161,8 @@ class EtcdProxy(grpc.GenericRpcHandler):
 
     @classmethod
     def _operations(cls, txn: Any) -> list[tuple[str, str, JsonDict]]:
-        """What a transaction writes when its compares hold: put or delete, key below
-        the range, value.
+        """Operations of a transaction whose compares hold: put or delete, key below the range,
+        value.
         """
         operations: list[tuple[str, str, JsonDict]] = []
         for each in txn.success:

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """What becomes of one write."""
+    """Fate of one write."""
 
     KILLED_BEFORE = "killed before"
     """The operator is killed; nobody ever receives the request."""

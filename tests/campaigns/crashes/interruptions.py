@@ -182,6 +182,4 @@ EFFECTS: dict[str, Callable[[Run], dict[str, int]]] = {
         **dict.fromkeys(ALONE, _disturbed),
     }.items()
 }
-"""What shows that an interruption has taken effect, and how often it was seen: each more
-than 0 times.
-"""
+"""Signs that an interruption has taken effect, and how often each was seen: more than 0 times."""

@@ -36,7 +36,7 @@ _DROPPED = frozenset(
 
 
 class Names:
-    """What stands for what in one run."""
+    """Stable names for the changing ones of one run."""
 
     def __init__(self, namespace: str, table_id: str) -> None:
         self._known = {namespace: "NS", table_id: "T"}
@@ -106,7 +106,7 @@ def api_write(names: Names, method: str, path: str, body: Any) -> str:
 
 
 def _status_word(status: JsonDict) -> str:
-    """What a status says, short."""
+    """Short form of a status."""
     if "attempts" in status:
         attempts = " ".join(f"{a['number']}:{a.get('class') or 'open'}" for a in status["attempts"])
         return f"{status.get('state')} [{attempts}]"

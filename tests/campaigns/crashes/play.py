@@ -337,7 +337,7 @@ class Play:
         self.world.writer("load", **WRITER)
 
     def sweep(self, inc: str) -> None:
-        """What the agent does in RollingBack: an outcome for each instant, then Swept."""
+        """Do the agent's part of RollingBack: an outcome for each instant, then Swept."""
         if self.real is not None:
             self.wait(f"Swept of {inc}", lambda: self.keys.get(f"settle/{inc}")[0].get("phase") in ("Swept", "Settled"))
             return

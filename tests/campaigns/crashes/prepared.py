@@ -26,7 +26,7 @@ DEAD = rows(range(5), "a", "dead", 9) + rows(range(20, 23), "c", "dead", 9)
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where the files are."""
+    """Prepared files of a table."""
 
     directory: Path
     instant: str
@@ -39,7 +39,7 @@ class Prepared:
         shutil.copytree(self.directory / "base", target)
 
     def place(self, target: Path, instant: str) -> None:
-        """What the dead writer has left, under another requested time.
+        """Place the remains of the dead writer under another requested time.
 
         The timeline's files last but for the heartbeat, as a writer would.
         """

@@ -39,7 +39,7 @@ class Result:
     checks: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
-    """What the audit lists, some of each check."""
+    """Findings of the audit, some of each check."""
 
 
 def judge(report: Report, *notes: str) -> Result:
@@ -618,7 +618,7 @@ class Scenario:
     alone: Callable[[], Result] | None = None
     """Instead of `run`: what makes its world itself."""
     takes_seconds: float = 0
-    """What the fault takes beyond the time that every cell has."""
+    """Time of the fault beyond the time that every cell has."""
 
     @property
     def fault(self) -> str:

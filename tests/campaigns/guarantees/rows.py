@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cell:
-    """What holds, and the test that shows it: `file::name`, with the parameters' id in brackets if
-    it has several.
+    """Claim, and the test that shows it: `file::name`, with the parameters' id in brackets if it
+    has several.
     """
 
     claim: str
@@ -35,7 +35,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """Name that tells it from the others."""
         return f"{self.operation}, {self.mode}, {self.index}, {self.type}"
 
     @property

@@ -49,7 +49,7 @@ TESTED = (
     "tests/campaigns/history",
     "tests/support/harness/local.py",
 )
-"""What a result depends on."""
+"""Files that a result depends on."""
 NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/campaigns/history/page.py", ":!**/*.md")
 
 
@@ -65,7 +65,7 @@ def commit() -> str:
 
 
 def path(cell: Cell) -> Path:
-    """Where the result of a run is kept."""
+    """File with the result of a run."""
     return STORE / f"{cell.name.replace('/', '-').lower()}.json"
 
 

@@ -17,7 +17,7 @@ from tests.campaigns.matrix.workload import OLD, Batch, batch
 
 POLICY = "hoodie.clean.failed.writes.policy"
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
-"""What makes Hudi clean eagerly: with optimistic control it takes the policy for lazy."""
+"""Option that makes Hudi clean eagerly: with optimistic control it takes the policy for lazy."""
 
 
 def asked(setup: Setup) -> dict[str, str]:
@@ -28,7 +28,7 @@ def asked(setup: Setup) -> dict[str, str]:
 
 
 def refusals(wanted: dict[str, str]) -> list[str]:
-    """What the operator says to a table and to a writer with these options."""
+    """Messages with which the operator refuses these options for a table and for a writer."""
     metadata = {"namespace": "default", "name": "eager", "uid": "u"}
     table = {
         "metadata": metadata,

@@ -1,4 +1,5 @@
-"""What the writers of a cell write, where they wait, and the rows that must be there in the end.
+"""Batches of the writers of a cell, the points at which they wait, and the rows that must be there
+in the end.
 
 Pure: no I/O.
 
@@ -66,7 +67,7 @@ class Work:
 
     @property
     def commits(self) -> int:
-        """How many commits of writers there must be."""
+        """Number of commits of writers that there must be."""
         return len(self.one) + len(self.two)
 
 

@@ -31,7 +31,7 @@ SHOWN = 200
 """Characters of what a test said that are kept."""
 CAUGHT, SURVIVED, INVALID, NO_END = "caught", "survived", "invalid", "no end"
 _NO_END = re.compile(rf"no end after |\w+(\[.*?\])?: ({judges.TIMED_OUT.pattern})")
-"""What was kept of a test that did not end: by the runner's limit, or, behind its name, its own."""
+"""Stored text of a test that did not end: by the runner's limit, or, after its name, its own."""
 RELEVANT = {
     "unit": (
         "operator/hudi_contract/",
@@ -61,12 +61,12 @@ RELEVANT = {
         "pyproject.toml",
     ),
 }
-"""What the outcome of a tier's tests depends on."""
+"""Files that the outcome of a tier's tests depends on."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one mutation.
+    """Outcome of one mutation.
 
     ``told``: the first line of each failed test by its name, or why it is invalid (key empty).
     """

@@ -21,11 +21,11 @@ MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
 TIERS = ("unit", "model", "java", "component", "hudi")
 """Those that judge, the cheapest first."""
 LANES = (("unit", "model", "component"), ("java", "hudi"))
-"""What may run side by side: the first lane has neither real time nor a JVM in it, but for a few
-tests of the operator with an etcd.
+"""Tiers that may run side by side: the first lane needs neither real time nor a JVM, except for a
+few tests of the operator with an etcd.
 """
 SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 600}
-"""What the first test may take, with all set-up."""
+"""Seconds that the first test may take, with all set-up."""
 EACH = {"unit": 5, "model": 60, "java": 10, "component": 60, "hudi": 200}
 """And each more."""
 BROKEN = re.compile(
@@ -45,12 +45,12 @@ def tier(test: str) -> str:
 
 
 TIMED_OUT = re.compile(r"Failed: Timeout \(?>|(java\.util\.concurrent\.)?TimeoutException: \S+\(.*\) timed out")
-"""What a test says that was ended by its own limit of time: nobody has looked at what it shows."""
+"""Message of a test that was ended by its own time limit: its result was not judged."""
 
 
 @dataclass
 class Seen:
-    """What became of tests, by the names that the list has for them.
+    """Results of tests, by their names in the list.
 
     ``invalid`` says why nothing can be concluded; else empty. ``endless``: those that did not end
     in their time, with what was said then.
@@ -166,7 +166,7 @@ def _settle(seen: Seen) -> None:
 
 
 def python_seen(tests: list[str], report: Path) -> Seen:
-    """What a JUnit report of pytest says about the named tests: one fails when any of its
+    """Results of the named tests in a JUnit report of pytest: a test fails when any of its
     parameters fails.
     """
     seen = Seen()
@@ -278,7 +278,7 @@ def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) 
 
 
 def java_seen(names: dict[str, str], said: str) -> Seen:
-    """What the lines of NamedTests say. ``names``: listed test by ``class#method``."""
+    """Results in the lines of NamedTests. ``names``: listed test by ``class#method``."""
     seen, broken = Seen(), ""
     for line in said.splitlines():
         if not line.startswith("NAMED\t"):

@@ -1,4 +1,4 @@
-"""What a mutation is, and how it is put into a source."""
+"""Definition of a mutation, and its insertion into a source."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FINDINGS = tuple(
 )
 """The findings of docs/design/findings.md, by number."""
 AVAILABILITY = "availability"
-"""What no invariant asks for: that work goes on."""
+"""Rules that work goes on, which no invariant asks for."""
 SECURITY = "security"
-"""Who may do what, and where code comes from: what has no number among the findings."""
+"""Rules about permissions and the origin of code, which have no number among the findings."""
 HOUSE = "house"
-"""What a part of the code may use."""
+"""Rules about the imports that a part of the code may use."""
 UNNUMBERED = (AVAILABILITY, SECURITY, HOUSE)
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
-"""What may not be without a mutation; of the later findings those are covered that the code has a
+"""Rules that must have a mutation; of the later findings those are covered that the code has a
 place for.
 """
 

@@ -81,7 +81,7 @@ def digest(names: list[str], root: Path = ROOT) -> str:
 
 
 def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set[str]:
-    """What files of tests share with others: modules of tests/ that they import, those that these
+    """Files that tests share with others: modules of tests/ that they import, those that these
     import, and fixtures of their folders.
 
     Of Java tests: the other files of their folders that hold no tests.

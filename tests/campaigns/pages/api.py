@@ -86,7 +86,7 @@ def _plural(kind: str) -> str:
 
 
 def bounds(schema: JsonDict, *, required: bool) -> list[str]:
-    """What values a field may have."""
+    """Allowed values of a field."""
     found = ["required"] if required else []
     if "default" in schema:
         found.append(f"default {code(shown(schema['default']))}")
@@ -121,7 +121,7 @@ def _range(low: object, high: object, unit: str) -> list[str]:
 
 
 def message(rule: JsonDict) -> str:
-    """What the API server answers; what it fills in is …."""
+    """Message of the API server; a part that it fills in is shown as `…`."""
     if "message" in rule:
         return plain(rule["message"])
     found = re.fullmatch(r'"((?:[^"\\]|\\.)*)"(?:\.format\(\[.*\]\))?', " ".join(rule["messageExpression"].split()))

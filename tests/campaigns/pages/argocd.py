@@ -227,7 +227,7 @@ ACTIONS: dict[tuple[str, str, str], Callable[[JsonDict], JsonDict]] = {
     ("HudiWriter", "succeeded", "restart"): lambda spec: {**spec, "restartNonce": "argocd-1"},
     ("HudiWriter", "failed", "restart"): lambda spec: {**spec, "restartNonce": "argocd-1"},
 }
-"""What an action makes of the spec of an object, by kind, object and action."""
+"""Spec of an object after an action, by kind, object and action."""
 
 
 def objects() -> Iterator[tuple[str, str, JsonDict]]:

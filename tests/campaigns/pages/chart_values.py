@@ -120,7 +120,7 @@ def page() -> str:
 
 @wrapping
 def readme() -> str:
-    """What a reader of the packaged chart has: no page of docs/ is in it, so it links to none."""
+    """README of the packaged chart: it contains no page of docs/, so it links to none."""
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     lines = [f"# {chart['name']}", "", f"{chart['description']}.", ""]
     lines.append(

@@ -1,4 +1,4 @@
-"""Who can do what to which asset, and which tests show it: docs/operate/reach.md.
+"""Page on the access of roles to assets, with the tests that show it: docs/operate/reach.md.
 
     python -m tests.campaigns.pages.reach       write the page;
                                                 `python -m tests.campaigns.pages.last_run` does it,
@@ -82,7 +82,7 @@ VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
 
 @dataclass(frozen=True)
 class Cell:
-    """What a role can do to an asset, in words, and the tests that show it."""
+    """Access of a role to an asset, in words, and the tests that show it."""
 
     says: str
     tests: tuple[str, ...]

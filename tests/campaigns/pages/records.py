@@ -38,7 +38,7 @@ KEYS = {
     "JobRecord": "job.json",
     "TerminationMessage": "/dev/termination-log",
 }
-"""Where a record stands, when its docstring does not begin with that."""
+"""Location of a record whose docstring does not begin with it."""
 SECTIONS: tuple[tuple[str, ModuleType], ...] = (
     ("The lock protocol", table_keys),
     ("Settling", settle),

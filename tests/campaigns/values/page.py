@@ -133,7 +133,7 @@ def _damage(what: str) -> bool:
 
 
 def earlier(case: str, kind: str) -> list[dict[str, str]]:
-    """What a run that begins now replaces, for `keep`."""
+    """Results that a new run replaces, for `keep`."""
     return replaced.earlier(load()["cases"].get(f"{case}/{kind}"), verdict=verdict)
 
 
@@ -153,9 +153,9 @@ def keep(
 
 
 def keep_refusals(world: World) -> None:
-    """What the runtime says of what it must refuse, unless this commit was asked.
+    """Store the runtime's refusals of values that it must refuse, unless this commit was asked.
 
-    An answer that is none is damage.
+    An answer that is not a refusal is damage.
     """
     if load().get("refusedBy") == commit():
         return
@@ -238,7 +238,7 @@ def _cell(case: Case, found: Mapping[str, str] | None) -> str:
 
 
 def _strong(what: str, names: str) -> str:
-    """What is damaged stands out."""
+    """Emphasize damage."""
     text = f"{names} {what}".strip()
     return text if what.startswith(NOT_READ) else f"**{text}**"
 

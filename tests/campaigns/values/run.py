@@ -56,7 +56,7 @@ class Unmerged(Exception):
 
 @dataclass
 class Run:
-    """What was seen: step, reader and column, and `held` or what was seen instead."""
+    """Results of a run: step, reader and column, with `held` or a description of the difference."""
 
     world: World
     agent: Process
@@ -301,8 +301,8 @@ def _raise_interrupts(error: BaseException) -> None:
 
 
 def _unreadable(error: BaseException) -> str:
-    """What a reader says of a column that it cannot read: that it does not know it, or that it has
-    failed at it.
+    """Message of a reader about a column that it cannot read: the type is unknown to it, or it has
+    failed.
     """
     said = f"{type(error).__name__}: {_first(str(error))}"
     if isinstance(error, Unmerged):
@@ -314,7 +314,7 @@ def _unreadable(error: BaseException) -> str:
 
 
 UNKNOWN_TYPE = ("not yet implemented", "not implemented", "unsupported", "not supported")
-"""How readers other than Spark say that a type is none of theirs."""
+"""Texts by which readers other than Spark say that they do not support a type."""
 
 
 def _text(name: str, kind: str) -> str:
@@ -335,7 +335,7 @@ def _first(text: str) -> str:
 
 
 def column(case: Case, name: str) -> str:
-    """What a column is called on the page."""
+    """Name of a column on the page."""
     if re.fullmatch(r"c\d+", name):
         return list(PAYLOAD)[int(name[1:])]
     if name == VERSION:
