@@ -58,7 +58,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     private static final Set<String> WRITES = Set.of(
             HoodieTimeline.COMMIT_ACTION, HoodieTimeline.DELTA_COMMIT_ACTION, HoodieTimeline.REPLACE_COMMIT_ACTION);
 
-    /** What removes all that it finds in a partition, or in the table. */
+    /** Operations that remove everything that they find in a partition, or in the table. */
     private static final Set<WriteOperationType> REPLACING = Set.of(
             WriteOperationType.DELETE_PARTITION,
             WriteOperationType.INSERT_OVERWRITE,

@@ -14,7 +14,7 @@ import java.util.function.Function;
 public final class Runs {
     private final int mostThreads;
     private final Function<Throwable, String> explained;
-    /** When the runs whose thread has not ended are past their limit, by name. */
+    /** Time limits, by name, of the runs whose thread has not ended. */
     private final Map<String, Long> running = new ConcurrentHashMap<>();
 
     public Runs(int mostThreads, Function<Throwable, String> explained) {

@@ -43,8 +43,8 @@ import org.apache.hudi.storage.StoragePathInfo;
  */
 public final class KeysAhead implements AutoCloseable {
     /**
-     * How often a writer gives the lock back for one commit. After that it compares under the lock,
-     * so that others cannot keep it from its commit.
+     * Number of times that a writer gives the lock back for one commit. After that it compares
+     * under the lock, so that others cannot keep it from its commit.
      */
     public static final int RETURNS = 3;
 
@@ -244,8 +244,8 @@ public final class KeysAhead implements AutoCloseable {
     }
 
     /**
-     * What the markers of a pending write tell of its files of one kind, as metadata of its later
-     * commit.
+     * Metadata of the later commit of a pending write, for its files of one kind, made from its
+     * markers.
      */
     private HoodieCommitMetadata created(String instant, Pattern kind, Function<String, HoodieWriteStat> stat)
             throws IOException {

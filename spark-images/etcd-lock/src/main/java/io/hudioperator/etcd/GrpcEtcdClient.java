@@ -53,7 +53,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class GrpcEtcdClient implements EtcdClient {
     private static final int RANGE_LIMIT = 10_000;
 
-    /** What the gateway's refusal of a time says (gateway/clock.go). */
+    /** Part of the message with which the gateway refuses a time (gateway/clock.go). */
     private static final String CLOCK_RULE = "(rule clock)";
 
     /** No lease has this id. */

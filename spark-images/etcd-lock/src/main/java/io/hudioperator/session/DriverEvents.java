@@ -15,8 +15,8 @@ import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 
 /**
- * What the events of this JVM's driver tell of its executors, stages and jobs. They come through a
- * queue of their own, which nobody else's listener delays and which drops none (F545, F560).
+ * Counts of executors, stages and jobs, from the events of this JVM's driver. The events come
+ * through a separate queue, which no other listener delays and which drops none (F545, F560).
  */
 final class DriverEvents extends SparkListener {
     static final DriverEvents OF_THIS_JVM = new DriverEvents();

@@ -96,9 +96,9 @@ public final class LostExecutors {
     }
 
     /**
-     * How often rows may have been computed again since this JVM began: executors that its driver
-     * has lost, and stages that were repeated because their input was lost. {@link #UNKNOWN} when
-     * the number cannot be told.
+     * Number of times that rows may have been computed again since this JVM began: executors that
+     * its driver has lost, and stages that were repeated because their input was lost. {@link
+     * #UNKNOWN} when the number is not known.
      */
     public static long recomputed() {
         long lost = counted.applyAsLong(EVENTS_MILLIS);

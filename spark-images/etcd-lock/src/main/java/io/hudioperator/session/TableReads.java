@@ -103,13 +103,13 @@ public final class TableReads {
         /** Null when nothing was read that the write could be based on. */
         public final Base base;
         /**
-         * What its thread has read since its write before, a part of {@link #base}, with what its
-         * statement has read; null when that is nothing.
+         * Reads of its thread since the previous write, a part of {@link #base}, with the reads of
+         * its statement; null when there are none.
          */
         public final Base own;
         /**
-         * What was read to find the versions of the records that this delete names, and nothing
-         * else; null when that is nothing. {@link #base} and {@link #own} are without it.
+         * Reads that only find the versions of the records that this delete names; null when there
+         * are none. {@link #base} and {@link #own} are without them.
          */
         public final Base found;
 
@@ -162,9 +162,9 @@ public final class TableReads {
         private String scope;
         /** Number of the thread's last write; 0 when there is none. */
         private long wrote;
-        /** What that write was based on, without its own statement's reads. */
+        /** Reads that the write was based on, without its own statement's reads. */
         private Base given;
-        /** What the current statement has read. */
+        /** Reads of the current statement. */
         private Base statement;
         /** Whether the current statement writes this table. */
         private boolean ownStatement = true;
@@ -172,9 +172,9 @@ public final class TableReads {
         private boolean looksUp;
         /** Whether that is for a delete. */
         private boolean deletes;
-        /** What has been looked up for the next write. */
+        /** Lookups for the next write. */
         private Base lookedUp;
-        /** What the next write, a delete, has read to find what it deletes. */
+        /** Reads of the next write, a delete, that find the records to delete. */
         private Base found;
         /** Whether a batch of the runtime is being written: its writes are tries of one write. */
         private boolean inBatch;
@@ -182,15 +182,15 @@ public final class TableReads {
         private boolean tries;
         /** Whether a function of the program is asked for its rows. */
         private boolean asks;
-        /** What has been read for that try. */
+        /** Reads for that try. */
         private Base asked;
         /** The rows of the table that the function has read in the last try. */
         private Base askedRows;
-        /** What statements of this thread give to the program since its last write. */
+        /** Reads that statements of this thread gave to the program since its last write. */
         private Base handed;
         /** The last that statements gave to the program before its last write. */
         private Base lastHanded;
-        /** What this thread has read while it worked for another one, since its last write. */
+        /** Reads of this thread while it worked for another one, since its last write. */
         private Base forAnother;
 
         private OfThread(long id) {
@@ -435,7 +435,7 @@ public final class TableReads {
     }
 
     /**
-     * What was read so far does not count for the next write if it reads again.
+     * Reads so far do not count for the next write if it reads again.
      *
      * @param carried what statements gave to the program before: it stays until they give something
      *     again, as what actions gave stays until the next one (F446)

@@ -18,7 +18,7 @@ import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
 /**
- * Which record of Kafka each row of a batch was made from (F383).
+ * Record of Kafka that each row of a batch was made from (F383).
  *
  * <p>The columns that say so are not part of the batch: the source's schema and {@code
  * transform.sql} leave them out. They are carried through the plan of the rows, as long as each row

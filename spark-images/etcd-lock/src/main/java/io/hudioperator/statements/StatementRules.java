@@ -137,7 +137,7 @@ public final class StatementRules {
     private boolean byStatement;
     /** Whether the statement of this plan tells its program what it has read. */
     private boolean observes;
-    /** What the statement of this plan reads. */
+    /** Reads of the statement of this plan. */
     private final List<Runnable> handed = new ArrayList<>();
 
     private StatementRules(SparkSession spark, boolean byStatement) {
@@ -685,8 +685,8 @@ public final class StatementRules {
     }
 
     /**
-     * What the rows of a save must be like in this table. Of a delete also that there is a commit
-     * with rows: Hudi takes its schema from the last one, and fails without (F332).
+     * Checks the rows of a save against the table. For a delete it also checks that there is a
+     * commit with rows: Hudi takes its schema from the last one, and fails without (F332).
      */
     private void requireColumns(SaveIntoDataSourceCommand save, String operation, Map<String, String> options) {
         scala.Option<String> path = save.options().get("path");

@@ -11,8 +11,8 @@ import org.apache.spark.sql.hudi.command.procedures.Procedure;
 import scala.collection.Iterator;
 
 /**
- * What programs may do to a Hudi table: one verdict for each statement, procedure and way to save.
- * Anything that is not listed is refused.
+ * Allowed operations of programs on a Hudi table: one verdict for each statement, procedure and way
+ * to save. Anything that is not listed is refused.
  */
 final class Statements {
     private static final JsonNode LIST = load();

@@ -18,9 +18,9 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Where files of a write may be created. Hudi builds the path of a data file from values of rows,
- * and Hadoop resolves {@code ..} in it, so a file could land outside the table or in the metadata
- * table. Tasks of executors write these files; they know the table from the configuration.
+ * Folders in which files of a write may be created. Hudi builds the path of a data file from values
+ * of rows, and Hadoop resolves {@code ..} in it, so a file could land outside the table or in the
+ * metadata table. Tasks of executors write these files; they know the table from the configuration.
  */
 public final class DataFiles {
     /**
