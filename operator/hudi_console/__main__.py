@@ -24,9 +24,9 @@ CERTIFICATE_SECONDS = 60.0
 
 
 class _NoWords(logging.Filter):
-    """Of what aiohttp logs of requests that it cannot read, the type of the error alone.
+    """Reduce aiohttp's log of requests that it cannot read to the type of the error.
 
-    Its words quote the request, and with it a token.
+    The message quotes the request, and with it a token.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -107,7 +107,7 @@ def _context(given: argparse.Namespace) -> ssl.SSLContext | None:
 
 
 def _read(context: ssl.SSLContext, given: argparse.Namespace) -> None:
-    """The certificate as it is now; one that cannot be read leaves the one before."""
+    """Reload the certificate; if it cannot be read, the previous one stays."""
     try:
         context.load_cert_chain(given.tls_cert, given.tls_key)
     except (OSError, ssl.SSLError) as error:

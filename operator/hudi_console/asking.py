@@ -152,7 +152,7 @@ def from_own_page(method: str, headers: Mapping[str, str]) -> None:
     """Refuse what the page does not send: other methods, and requests of other sites.
 
     A proxy that signs users in may add their token to whatever their browser sends, also for a page
-    of somebody else. That page could not read the answer; it is not even asked for.
+    of somebody else. That page could not read the answer, so the request is not sent at all.
     """
     if method not in ("GET", "HEAD"):
         raise Refused(405, f"method {method[:16]}: the console only reads")

@@ -21,9 +21,9 @@ JsonDict = dict[str, Any]
 PAGE = 500
 """Objects of one answer to a list."""
 MOST_BYTES = 64 << 20
-"""Of one answer, and of one line of a watch; an object of Kubernetes has at most 3 MiB."""
+"""Limit for one answer, and for one line of a watch; an object of Kubernetes has at most 3 MiB."""
 MOST_OPTIONAL = 8 << 20
-"""Of a whole list of pods or Events: their authors choose how long these are."""
+"""Limit for a whole list of pods or Events: their authors choose how long these are."""
 MOST_REFUSAL = 64 << 10
 MOST_LISTS = 3
 """Answers to lists that are read at once, for all users: each is held whole until it is read."""

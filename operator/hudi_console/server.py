@@ -238,8 +238,8 @@ class Pages:
     ) -> AsyncGenerator[tuple[why.World, list[JsonDict] | None]]:
         """A namespace now, and after each change that concerns the table, or the writer's table.
 
-        The first question is about it. What changes beside it is told when a while has passed; pods
-        and Events are listed now and then.
+        The first question is about it. Changes of other objects are sent after a while; pods and
+        Events are listed periodically.
         """
         mirror = Mirror(self._cluster, token, questions, views.kept)
         await mirror.begin()

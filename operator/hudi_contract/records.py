@@ -201,6 +201,6 @@ def _said_by_name(kind: str, name: str) -> JsonDict:
 def ticket_owner(name: str) -> str:
     """Incarnation in the name ``<inc>-<nonce>`` of a ticket.
 
-    Both are UUIDs with hyphens of their own.
+    Both are UUIDs, which have hyphens themselves.
     """
     return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]

@@ -229,8 +229,8 @@ class HoldDone(Record):
     until_ms: Ms = 0
     """Both of the request that it answers."""
     kept_until_ms: Ms = 0
-    """Until then its files are kept, by the clock of whoever would delete them: `until_ms`, and
-    what this clock may be ahead.
+    """Until then its files are kept, by the clock of the process that would delete them:
+    `until_ms`, and what this clock may be ahead.
     """
     granted: bool = field(default=False, metadata=LEFT_OUT)
     """It was `Completed` before its end was changed: no other commit is chosen for it."""

@@ -338,7 +338,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # 1 of an audit says that the table is not as it should be, and nobody has looked.
         return auditing.UNKNOWN if said.command == "audit" else 1
     except BrokenPipeError:
-        # As of a program that SIGPIPE has ended. What is not written yet would raise it once more.
+        # As of a program that SIGPIPE has ended. Text that is not written yet would raise it once
+        # more.
         if (out := sys.__stdout__) is not None and out is sys.stdout:
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         return UNREAD

@@ -69,11 +69,11 @@ def confirm(question: str, how: How) -> None:
 
 
 def change(kubectl: Kubectl, thing: Thing, fields: Callable[[Thing], Fields], how: How) -> Thing:
-    """Change what ``fields`` names, in one patch; returns the object as it is then.
+    """Change the fields that ``fields`` names, in one patch; returns the resulting object.
 
     ``fields`` is asked again when the object was changed by somebody else before the patch: a list
-    is written whole, and nobody's entry is lost. What somebody else keeps in place is not changed
-    half-way: it is refused, or the user hears that it was taken back.
+    is written whole, and nobody's entry is lost. A change that another field manager would revert
+    is not made half-way: it is refused, or the user is told that it was reverted.
     """
     kind = TABLE if isinstance(thing, Table) else WRITER
     for left in reversed(range(_TRIES)):

@@ -1,7 +1,7 @@
 """Forecast of what would happen to tables and writers if they were applied.
 
-The operator's own planner decides it (`hudi_operator.plan.forecast`), with what statuses say. What
-they do not say is in `UNKNOWN`. It needs the Python of the operator.
+The operator's own planner decides it (`hudi_operator.plan.forecast`), with what statuses say. Facts
+that they lack are listed in `UNKNOWN`. It needs the Python of the operator.
 """
 
 from __future__ import annotations
@@ -369,7 +369,7 @@ def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
             return f"HudiTable {table.name}: {said}"
         return decision.message
     for one in now.status.get("settling") or []:
-        # The planner is asked without pods and nodes: who awaits a proof is told by the status.
+        # The planner gets no pods and nodes: the status says who awaits a proof.
         who = one.get("attempt") or one.get("incarnation")
         if decision.blocked_by and decision.blocked_by in (one.get("attempt"), one.get("incarnation")):
             return f"attempt {who} is {one.get('phase')}: {one.get('waitingFor') or one.get('reason')}"

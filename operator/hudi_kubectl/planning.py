@@ -101,7 +101,7 @@ def _judged(kubectl: Kubectl, accepted: Sequence[Thing], unread: list[str]) -> l
         known, unseen = _config_map(there)
         if unseen:
             unread.append(f"the defaults of namespace {namespace}: {unseen}")
-        # Of a text that is to replace it the operator has said nothing.
+        # The operator has said nothing yet about a text that is to replace it.
         said = outlook.said_of_defaults(writers) if given is None and (known is not None or unseen) else None
         space = Namespace(
             tables,

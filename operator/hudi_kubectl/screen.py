@@ -19,7 +19,7 @@ _BAD = (FAILED, STALLED)
 
 
 def printable(text: str) -> str:
-    """The text, with control characters written out, but for our own colours.
+    """The text with control characters escaped, except our own colours.
 
     A status has words of a driver, which are not trusted: a terminal would obey them (F543).
     """

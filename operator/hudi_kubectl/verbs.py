@@ -362,7 +362,7 @@ def unhold(kubectl: Kubectl, screen: Screen, name: str, called: str, how: How) -
 
 # ---------------------------------------------------------------- services and the metadata table
 CLUSTERED_AFTER = 20
-"""Commits after which a clustering without a trigger of its own runs (`AFTER_COMMITS`)."""
+"""Commits after which a clustering without its own trigger runs (`AFTER_COMMITS`)."""
 
 
 def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) -> int:

@@ -1,4 +1,4 @@
-"""`--wait`: what the status says of a request, until it is over."""
+"""`--wait`: follow the status of a request until it is over."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ REFUSED = ("Stalled", "StartRefused", "ExecutorsMissing", "Late")
 
 @dataclass(frozen=True)
 class Reason:
-    """A fact, what it follows from, and what a person can do.
+    """A fact, its causes, and what a person can do.
 
     ``is_well``: it is as it was asked for, and nobody has to look.
     """

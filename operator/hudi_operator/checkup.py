@@ -1,8 +1,8 @@
 """``python -m hudi_operator.checkup``: does a release answer? The pod of ``helm test`` runs it.
 
 It asks over the network, without any right: each pod behind an ``http://`` URL whether it is ready,
-and each ``https://`` URL for a certificate of the authority that pods of tables are told. What does
-not answer is asked again until the time is over: names and NetworkPolicies need a moment.
+and each ``https://`` URL for a certificate of the authority that pods of tables are told. A URL
+that does not answer is asked again until the time is over: names and NetworkPolicies need a moment.
 """
 
 from __future__ import annotations

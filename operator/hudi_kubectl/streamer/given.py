@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Needed:
-    """An object that a person has to create. ``keys``: what it must have, and why."""
+    """An object that a person has to create. ``keys``: its required keys, with the reasons."""
 
     kind: str
     name: str

@@ -230,7 +230,7 @@ def _is_pattern(text: str) -> bool:
 
 
 def _size(work: Work, name: str, at: str, put: Callable[[str], None]) -> None:
-    """Bytes as Mi or Gi; what is no whole number of Mi is missed."""
+    """Bytes as Mi or Gi; a size that is not a whole number of Mi is reported as missing."""
     option = work.prop(name)
     if option is None:
         return

@@ -48,8 +48,8 @@ _NO_DRY_RUN = "does not support dry run"
 """Part of the API server's message about a webhook with side effects."""
 _PARALLEL_REQUESTS = 32
 PAGE = 50
-"""Objects of one answer to a list. Whatever is listed is made by tenants, and each object may be as
-large as the API server stores it, about 1.5 MiB (F209).
+"""Objects of one answer to a list. Listed objects are made by tenants, and each may be as large as
+the API server stores it, about 1.5 MiB (F209).
 """
 _PROMPT_SECONDS = 1.0
 """An answer that took longer is too inexact for the comparison of clocks."""

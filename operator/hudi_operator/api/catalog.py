@@ -77,8 +77,8 @@ class Catalog:
 def problem(wanted: Catalog | None, path: str) -> str:
     """Why nothing is sent to this catalog (field and rule); empty when it is, or there is none.
 
-    ``path``: of the table. The CRD refuses the same. The agent looks at the addresses of the names
-    at each try.
+    ``path``: of the table. The CRD refuses the same. The agent checks the addresses of the names at
+    each try.
     """
     if wanted is None:
         return ""

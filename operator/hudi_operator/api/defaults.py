@@ -100,7 +100,7 @@ def _check(fields: Any) -> None:
 
 
 def _check_size(text: str) -> None:
-    """Whoever writes the text does not hold up the operator: it is short and flat."""
+    """The author of the text cannot hold up the operator: it is short and flat."""
     if len(text) > contract.MOST_CHARACTERS:
         raise SpecError(f"has {len(text)} characters, must have at most {contract.MOST_CHARACTERS}")
     if max(accumulate((c in "[{") - (c in "]}") for c in text), default=0) > _MOST_NESTED:

@@ -1,8 +1,8 @@
 """ServiceAccounts, Secrets and images that a HudiTable or a HudiWriter names, and who may use them.
 
 The owner of a Secret or a ServiceAccount says in an annotation which HudiTables of its namespace
-may use it. The verb ``use``, which admission asks of the person who applies an object, is not
-enough: a GitOps tool has every verb, whoever wrote what it applies.
+may use it. The verb ``use``, which admission requires of the user who applies an object, is not
+enough: a GitOps tool has every verb, regardless of the author of the objects that it applies.
 """
 
 from __future__ import annotations

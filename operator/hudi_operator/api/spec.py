@@ -452,7 +452,7 @@ class RetryPolicy:
 
     @property
     def by_class(self) -> dict[str, int]:
-        """Limits of the classes that have one of their own."""
+        """Limits of the classes that have their own."""
         return {each.class_: each.limit for each in self.class_limits}
 
     @property

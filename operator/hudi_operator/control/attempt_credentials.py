@@ -1,7 +1,7 @@
 """Storage credentials of attempts: given, revoked, and seen to be refused (mode Credentials).
 
-What was seen is kept in this process only, by its monotonic clock: another operator begins anew.
-No value of a credential leaves this module but into the Secret of its attempt.
+Observations are kept in this process only, by its monotonic clock: another operator starts over. No
+value of a credential leaves this module but into the Secret of its attempt.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Seen:
             self.problem = (
                 "the store still accepts them" if answer.verdict is Verdict.ACCEPTED else "the store does not say"
             )
-            # The broker may have told what it had not done.
+            # The broker may have reported a revocation that it had not made.
             self.revoked = self.revoked and answer.verdict is not Verdict.ACCEPTED
             return
         self.problem = ""

@@ -1,6 +1,6 @@
 """A HudiTable's status that only counts its writers waits a moment for the next one.
 
-Writers of a table start and end one after the other, each in a look of its own. No decision is made
+Writers of a table start and end one after the other, each in a separate look. No decision is made
 from how many of them run.
 """
 

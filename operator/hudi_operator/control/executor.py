@@ -1,7 +1,7 @@
 """Performs the actions of a plan in order and stops at the first failure.
 
-The next reconcile reads and decides again (I6). What the API server refuses for one object stops
-only what depends on that object (F245, F430).
+The next reconcile reads and decides again (I6). A refusal of the API server for one object stops
+only actions that depend on that object (F245, F430).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EVENTS_SECONDS = 3.0
 KEY_BYTES = 32
 """Length of a key that the operator makes."""
 NOTHING = Begun("")
-"""Of an attempt for which the plan makes nothing, or that cannot be read."""
+"""Value for an attempt for which the plan makes nothing, or that cannot be read."""
 FOREIGN_KEY_GRACE_SECONDS = 5
 """Grace period of a pod whose key somebody else has made; never 0."""
 
@@ -84,8 +84,8 @@ class Executor:
     ) -> None:
         """``credentials`` None: there is no broker.
 
-        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``: what
-        was logged lately. ``clock``: monotonic, in seconds.
+        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``:
+        recently logged lines. ``clock``: monotonic, in seconds.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -174,8 +174,8 @@ class Executor:
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:
         """Perform one action.
 
-        What the API server does not make for one attempt stops this attempt, and what it refuses of
-        another object stops what depends on that: everything else in the plan goes on (F245, F430).
+        A refusal of an object of one attempt stops this attempt, and a refusal of another object
+        stops the actions that depend on it: everything else in the plan goes on (F245, F430).
         """
         try:
             await self._perform[type(action)](context, action)

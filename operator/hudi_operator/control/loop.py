@@ -34,8 +34,8 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
 QUIET_SECONDS = 240.0
-"""Maximum time between two looks at a table at rest without events: what a lost event would have
-told is found after it.
+"""Maximum time between two looks at an idle table without events: the effect of a lost event is
+found after it.
 """
 
 NEWS_SECONDS = 0.5
@@ -183,7 +183,7 @@ class Reconciler:
     async def _still_at_rest(self, key: Key) -> tuple[str, float] | None:
         """Outcome and delay for a table whose status only has to be updated.
 
-        None: look now. The last live look found the table at rest, and so do the watches and etcd.
+        None: look now. The last live look found the table idle, and so do the watches and etcd.
         """
         due = self._live_at.get(key, 0.0)
         left = due - self._clock()

@@ -7,7 +7,7 @@ files of the other, and a cleaning, a restore or the metadata table of the outer
 the inner one's writers. Their locks are two independent keys.
 
 Only a table whose gate was never open is checked, so a working table is never stopped by a later
-one. Of two tables that were never open the older one has priority; if both were created in the same
+one. If two tables were never open, the older one has priority; if both were created in the same
 second, neither has. Anybody could write another team's path into a HudiTable. Therefore a HudiTable
 that was never open is ignored if it may not use its path (F210), or if its credentials have not
 accessed the table within `REACH_SECONDS` (F277).

@@ -109,8 +109,8 @@ class Observer:
         ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
         says what was seen of the storage credentials of a table's attempts. ``applied`` is the
         executor's note of the authority that it has copied into namespaces. ``memory`` has what
-        the watches bring. ``refusals`` says what the API server has refused to make for a table's
-        attempts, ``executor_answers`` what it has said of executors that do not come.
+        the watches bring. ``refusals`` returns the API server's refusals to make objects for a
+        table's attempts, ``executor_answers`` its answers about executors that do not come.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -141,9 +141,9 @@ class Observer:
             self._namespace(namespace),
         )
         writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
-        # Both after the writers: what was there when one of them was made is known to its first
-        # attempt. And before the pods: a ConfigMap that is there has its pod already, or an
-        # admission in etcd.
+        # Both are read after the writers: a default that existed when a writer was created is known
+        # to its first attempt. And before the pods: a ConfigMap that is there has its pod already,
+        # or an admission in etcd.
         defaults, (held, unheld) = await asyncio.gather(self._defaults(namespace), self._config_maps(namespace, name))
         objects = Objects(table, writers, *defaults)
         spec, error = objects.table_spec
@@ -327,7 +327,7 @@ class Observer:
     async def _defaults(self, namespace: str) -> tuple[JsonDict | None, str]:
         """The ConfigMap with the defaults of a namespace, and why it could not be read.
 
-        Whoever is to be fenced and settled does not wait for that right.
+        Fencing and settling do not wait for that right.
         """
         try:
             return await self._kubernetes.get("ConfigMap", namespace, CONFIG_MAP), ""

@@ -37,8 +37,8 @@ class RefusedWrites:
         if action.kind == naming.WRITER_KIND:
             # An attempt is in status before anything is made for it.
             return _attempts_in(action.namespace, action.status) - _attempts_in(action.namespace, seen)
-        # A table's agent is in status before it gets the table: what is not there cannot be found
-        # again, so the next operator might choose another one (F585).
+        # A table's agent is in status before it gets the table: otherwise it could not be found
+        # again, and the next operator might choose another one (F585).
         self._agent_untold = action.status.get("agent") != seen.get("agent")
         return set()
 

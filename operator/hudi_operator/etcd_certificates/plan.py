@@ -181,7 +181,7 @@ def _made(settings: Settings, now: datetime) -> KeyPair:
 
 
 def _promoted(ca: Stored, following: KeyPair, now: datetime) -> Stored:
-    """The next authority signs; what was trusted stays so: replacements may follow each other."""
+    """The next authority signs; the trusted ones stay: replacements may follow each other."""
     trusted = authority.bundle([ca.data[CERTIFICATE], ca.data.get(PREVIOUS, b"")])
     data = {CERTIFICATE: following.certificate, KEY: following.key, PREVIOUS: trusted, BUNDLE: ca.data.get(BUNDLE, b"")}
     return Stored(data, {**ca.annotations, SIGNING_SINCE: _text(now)})
@@ -190,8 +190,8 @@ def _promoted(ca: Stored, following: KeyPair, now: datetime) -> Stored:
 def _first(settings: Settings, found: Mapping[str, Stored], now: datetime) -> Stored:
     """A new authority.
 
-    When its Secret was lost, what the other Secrets trust stays trusted until their certificates
-    have ended: clients keep their access to an etcd that has read the new bundle.
+    When its Secret was lost, the authorities that the other Secrets trust stay trusted until their
+    certificates have ended: clients keep their access to an etcd that has read the new bundle.
     """
     made = _made(settings, now)
     before = authority.bundle(stored.data.get(BUNDLE, b"") for stored in found.values())

@@ -1,7 +1,7 @@
 """One more executor of a driver as Spark would make it, to ask the API server about (F301).
 
-Of Spark's part it has what admission judges: name, labels, owner, image, account, sizes, ports and
-the scratch volume. The variables with which Spark starts the JVM are not in it.
+From Spark's part it has the fields that admission judges: name, labels, owner, image, account,
+sizes, ports and the scratch volume. The variables with which Spark starts the JVM are not in it.
 """
 
 from __future__ import annotations

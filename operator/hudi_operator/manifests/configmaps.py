@@ -97,7 +97,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
 
 
 def _hold(config_map: JsonDict) -> None:
-    """Keep it while its driver may start executors, whoever deletes its owner, and how (F200)."""
+    """Keep it while its driver may start executors, even if its owner is deleted (F200)."""
     if "executor-image" in config_map["data"]:
         config_map["metadata"]["finalizers"] = [naming.EVIDENCE_FINALIZER]
 

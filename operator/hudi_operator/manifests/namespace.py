@@ -133,8 +133,8 @@ def _role_binding(namespace: str, name: str, service_account: str, role: str, *,
 def bound_account(binding: JsonDict, role: str) -> str:
     """The account to which a table's own RoleBinding gives the role of drivers.
 
-    Empty: the object is none of those that the operator makes for accounts of tables, or somebody
-    has changed it.
+    Empty: the object is not one that the operator makes for accounts of tables, or somebody has
+    changed it.
     """
     meta, subjects = binding["metadata"], binding.get("subjects") or [{}]
     account = str(subjects[0].get("name") or "")

@@ -52,7 +52,7 @@ class LockTimes:
                 self._transaction(transaction, now)
 
     def lost(self) -> None:
-        """Changes may have been missed: what is under way is not counted."""
+        """Changes may have been missed: waits and holds in progress are not counted."""
         with self._mutex:
             self._locks.clear()
             self._tickets.clear()

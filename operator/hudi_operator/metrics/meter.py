@@ -1,4 +1,4 @@
-"""The metrics of one process: what happened is counted, what is shown is kept by table."""
+"""The metrics of one process: counters of events, and current values by table."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Shown:
         yield from families.values()
 
     def describe(self) -> Iterator[Metric]:
-        """Families without samples: what the registry compares names with."""
+        """Families without samples, with which the registry compares names."""
         return (_family(metric) for metric in _DEFINITIONS.values() if metric.shown)
 
 

@@ -38,8 +38,8 @@ _READ_COST = {"baseBytes": "hudi_operator_base_file_bytes", "logBytes": "hudi_op
 def samples(observed: Observed, done: Sequence[act.Action], states: Mapping[str, int]) -> Iterator[Sample]:
     """Series of the table and its writers as they are after a look.
 
-    ``done``: what the look has changed. ``states``: states of writers that this process has met, so
-    that the number of each goes back to 0.
+    ``done``: changes that the look has made. ``states``: states of writers that this process has
+    met, so that the number of each goes back to 0.
     """
     table = observed.table
     if table is None:

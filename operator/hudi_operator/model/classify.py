@@ -3,8 +3,8 @@
 A class from the pod's facts, the runtime's termination message and the exit code.
 
 The runtime's message takes precedence; without one (killed, image not found) the class follows from
-the pod and the node. Whatever the class is, the outcome of a commit is read from the timeline: a
-class never decides about data (I4).
+the pod and the node. The outcome of a commit is always read from the timeline: a class never
+decides about data (I4).
 """
 
 from __future__ import annotations

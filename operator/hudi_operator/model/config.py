@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 LONGEST_SECONDS = 3600
 """Upper limit of a store's times to forget credentials and to end a request."""
 KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-"""The autoscaler of the cluster keeps the node of such a pod: what it has written would be lost."""
+"""The cluster autoscaler keeps the node of such a pod: its written files would be lost."""
 _ANNOTATION = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 
 

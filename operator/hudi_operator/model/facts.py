@@ -114,7 +114,7 @@ class ExecutorAnswer:
 
 @dataclass(frozen=True)
 class HeldConfigMap:
-    """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
+    """Metadata of a ConfigMap: with our finalizer, it says which executors one pod may start."""
 
     namespace: str
     name: str
@@ -193,8 +193,8 @@ class Observed:
     """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
     """Driver and executor pods of this table, its agent's, and every pod that etcd names, from
-    a live list. Where something is concluded from the absence of one, also executors without our
-    labels and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
+    a live list. If a conclusion depends on the absence of a pod, also executors without our labels
+    and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
     nodes: Mapping[str, NodeFacts]
     etcd: EtcdFacts | None

@@ -71,7 +71,7 @@ class Objects:
 
 
 def _read_defaults(obj: JsonDict | None, unread: str) -> Defaults:
-    """Whatever is wrong with them, writers are followed and stopped without them."""
+    """Even if they are invalid, writers are followed and stopped, without them."""
     if unread:
         return Defaults(problem=f"{WHERE}: cannot be read: {unread}")
     try:

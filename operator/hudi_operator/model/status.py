@@ -153,7 +153,7 @@ class HoldEntry(Record):
 
     @property
     def label(self) -> str:
-        """The hold, and who reads, if that is told."""
+        """The hold, and its reader if known."""
         return f"hold {self.name}{f' ({self.reader})' if self.reader else ''}"
 
 

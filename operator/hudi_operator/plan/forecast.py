@@ -169,8 +169,9 @@ def changed_alone(before: JsonDict, after: JsonDict) -> list[str]:
 def _counts(obj: JsonDict, name: str, space: Space) -> bool:
     """Whether it takes part.
 
-    Of others the operator's word is known: one that is stalled takes no place, whatever the reason.
-    But one that is stalled for the defaults of the namespace may start with those of ``space``.
+    For others the operator's status is known: one that is stalled takes no place, whatever the
+    reason. But one that is stalled for the defaults of the namespace may start with those of
+    ``space``.
     """
     status = obj.get("status") or {}
     said = conditions.find(status, "Stalled")
@@ -209,7 +210,7 @@ def _schedule_problem(obj: JsonDict) -> Decision | None:
 
 
 def _without_table(space: Space, obj: JsonDict, table: str) -> Fate:
-    """Of a writer whose HudiTable does not exist; the HudiWriter alone is judged."""
+    """Forecast for a writer whose HudiTable does not exist; the HudiWriter alone is judged."""
     decision = Decision(Kind.WAIT, "TableNotFound", f"HudiTable {table} does not exist in this namespace")
     spec, status = _read(obj, space.defaults).spec, obj.get("status") or {}
     if spec is None:
@@ -276,7 +277,7 @@ def _gate_untold(before: JsonDict | None, will: TableSpec) -> bool:
 def is_repaired(before: JsonDict, will: TableSpec) -> bool:
     """True when the spec alone is what its HudiTable is stalled for, and the new one is valid.
 
-    The operator leaves the gate of such a table as it is: open, if it was Ready before.
+    The operator leaves the gate of such a table unchanged: open, if it was Ready before.
     """
     was, unread = read_table(before)
     said = conditions.find(before.get("status") or {}, "Stalled")

@@ -1,4 +1,4 @@
-"""Events of a HudiTable: what has changed between two of its statuses.
+"""Events of a HudiTable: changes between two of its statuses.
 
 Commits are none: a busy table has many, and each event is an object in the API server (F250).
 """

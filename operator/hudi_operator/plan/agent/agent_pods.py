@@ -43,7 +43,7 @@ def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
 def leaving(pod: PodFacts) -> bool:
     """True when the JVM of an agent pod has ended, or the pod is being deleted.
 
-    Of no other pod is it asked what other tables need.
+    The needs of other tables are read only for such pods.
     """
     return pod.deleting or containers.ended(pod)
 

@@ -394,7 +394,7 @@ def _attempts_of(
 def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
     lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
-    # Of a lock only the owner is checked; its other fields are the word of its pod (F538).
+    # Only the owner of a lock is checked; its other fields are claims of its pod (F538).
     sources = [source.read(Registration) for source in (registration, record) if source is not None]
     if lock is not None:
         sources.append(Registration(pod_uid=lock.read(Lock).pod_uid))

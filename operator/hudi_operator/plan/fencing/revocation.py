@@ -1,7 +1,7 @@
 """Storage credentials of attempts: when they are given, revoked, and proof (mode Credentials).
 
 Revoked credentials prove nothing by themselves: the store must have refused them, for as long as
-any of its servers may remember them. What is not known is asked again (I11).
+any of its servers may remember them. An unknown answer is asked for again (I11).
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ fenced, and with it its other tables change to a new process.
 def plan_suspects(view: View, *, changing: bool, asked: bool) -> PartialPlan:
     """Fence every suspect, and maintain the timers that identify one.
 
-    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``: what is
-    requested from the agent may take hours under the lock (F21).
+    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``:
+    something is requested from the agent, which may take hours under the lock (F21).
     """
     steps = [_lock_timer(view)]
     steps.extend(

@@ -73,7 +73,7 @@ def is_mine(view: View) -> bool:
 def owned_by_other(view: View) -> bool:
     """True when the gate names another HudiTable.
 
-    That one owns the path, this one is a duplicate.
+    The other HudiTable owns the path, and this one is a duplicate.
     """
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
@@ -493,7 +493,7 @@ def _open_stays(view: View) -> PartialPlan | None:
 
 
 def _note_reached(view: View) -> PartialPlan | None:
-    """Of a gate that opens at once this need not be written."""
+    """Record that the agent has reached the table; not needed for a gate that opens at once."""
     told = timeline_report(view).exists and (report_error(view)[0] or bootstrapping(view))
     if not told or adopted(view) or view.gate.reached:
         return None

@@ -19,8 +19,8 @@ from hudi_operator.plan.gate import gate
 TRY_SECONDS = 60.0
 """Seconds in which a HudiTable may try to reach its table while another one has the same path."""
 WORK_SECONDS = 300.0
-"""The same while its agent is registered, which it is once the storage has answered, and has told
-of no failure: what there is to read takes its time.
+"""The same while its agent is registered (it is once the storage has answered) and has reported no
+failure: reading a table takes time.
 """
 TURN_SECONDS = 60.0
 """Seconds for which a gate that was given up waits for those whose turn it is; then anybody may

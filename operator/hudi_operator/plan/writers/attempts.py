@@ -113,7 +113,7 @@ def follow(view: View, writer: WriterView) -> Progress:
 
 
 def _credentials(view: View, attempt: Attempt, pod: PodFacts) -> tuple[Action, ...]:
-    """Storage credentials of its own, while none of its incarnations was fenced."""
+    """The attempt's own storage credentials, while none of its incarnations was fenced."""
     if not attempt.admitted or any(i.fenced or i.record is not None for i in attempt.incs):
         return ()
     return revocation.give(view, attempt.id, pod)
@@ -171,7 +171,7 @@ def _counted_from(view: View) -> str:
 
 
 def _instants(*instants: str) -> tuple[str, ...]:
-    """The last ones of these instants, each once; what is no time of Hudi's is none."""
+    """The last ones of these instants, each once, without texts that are no times of Hudi's."""
     return tuple(sorted(one for one in {*instants} if conditions.is_hudi_time(one))[-KEPT_INSTANTS:])
 
 

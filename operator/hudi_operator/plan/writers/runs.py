@@ -67,8 +67,8 @@ def failures(status: JsonDict, entries: tuple[AttemptEntry, ...], limits: Mappin
     """Failed attempts of the current run since a streaming one last made progress.
 
     Attempts that were stopped or failed for a clock (F47) do not count. ``limits``: classes that
-    have a limit of their own. The attempts that count towards the limit of the last one are
-    counted: those of its class, or of all classes without such a limit.
+    have their own limit. The attempts that count towards the limit of the last one are counted:
+    those of its class, or of all classes without such a limit.
     """
     began = run_started_ms(status)
     last = entries[-1].class_ if entries else ""

@@ -109,7 +109,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
 
 
 def undecided(view: View, writer: WriterView, message: str) -> JsonDict:
-    """The status of a writer for which nothing can be planned: what was known, and why."""
+    """The status of a writer for which nothing can be planned: the known facts, and the reason."""
     old, generation = writer.status, int(writer.obj["metadata"].get("generation") or 0)
     state = WriterState(old["state"]) if writer.active is not None and "state" in old else WriterState.STALLED
     wanted = [
