@@ -1,10 +1,10 @@
 """Keeps the table's entry in a catalog (`spec.catalog`, docs/use/catalogs.md).
 
-The agent passes each listing of the timeline and never waits: a separate thread synchronizes. What
-was synchronized is in `report/catalog`, and the next agent goes on from there. A try that is
-repeated does no harm. Each try is noted there before it begins, so that one that ends the agent's
-process is repeated with pauses as well. An agent that has lost the report to
-another one reads it again.
+The agent passes each listing of the timeline and never waits: a separate thread synchronizes. The
+state of the synchronization is in `report/catalog`, and the next agent goes on from there. A try
+that is repeated does no harm. Each try is noted there before it begins, so that one that ends the
+agent's process is repeated with pauses as well. An agent that has lost the report to another one
+reads it again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The table's entries in AWS Glue, with the parameters that Hudi's own tool for Glue writes.
 
-What they should be comes from Hudi's classes (`description.py`). Entries are compared and made
+Their wanted content comes from Hudi's classes (`description.py`). Entries are compared and made
 right, so that a try which was cut off is finished by the next one: the last commit is written at
-the end. Requests are signed with the credentials of the table's storage and go to AWS' own
-endpoint of the region.
+the end. Requests are signed with the credentials of the table's storage and go to AWS' own endpoint
+of the region.
 """
 
 from __future__ import annotations

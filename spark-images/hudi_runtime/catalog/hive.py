@@ -22,7 +22,7 @@ from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbid
 
 
 def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidden) -> list[str]:
-    """The URIs with addresses in place of names: what was checked is what is connected to.
+    """The URIs with addresses in place of names, so that the checked address is the one used.
 
     A name that cannot be resolved is left out as long as there is another.
 

@@ -235,7 +235,7 @@ class Job:
 
     @property
     def adds(self) -> bool:
-        """Whether each row of the batch becomes a record of its own, and none deletes one."""
+        """Whether each row of the batch becomes a separate record, and none deletes one."""
         return self.inserts or self.overwrites
 
     @property

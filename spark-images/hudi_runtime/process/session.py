@@ -81,7 +81,7 @@ class Session:
         return bool(self._java.abandon(instant))
 
     def gave_up(self) -> bool:
-        """Whether this incarnation has ever declared an instant Abandoned, whoever asked for it."""
+        """Whether this incarnation has ever declared an instant Abandoned, for any reason."""
         return bool(self._java.gaveUp())
 
     def give_up_left_writes(self, spark: SparkSession) -> None:
@@ -118,7 +118,7 @@ class Session:
     def batch(self) -> AbstractContextManager[None]:
         """The writes of this thread in this context are tries of one write.
 
-        What the program has read before counts for each of them (F442).
+        The program's earlier reads count for each of them (F442).
         """
         reads = self._java.reads()
         return _between(reads.batchBegins, reads.batchEnds)

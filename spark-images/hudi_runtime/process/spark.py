@@ -151,7 +151,7 @@ def _at_work(spark: SparkSession) -> dict[str, int]:
 def running_tasks(spark: SparkSession) -> str:
     """The tasks that run, for a message: executor, stage, task and attempt of each.
 
-    Where their threads are is written to stderr.
+    The stacks of their threads are written to stderr.
     """
     executors = _at_work(spark)
     context: Any = spark.sparkContext

@@ -4,8 +4,8 @@ Pure: no I/O, the time is an argument.
 
 A hold has a commit and a *boundary*, the completion time of the last commit that a reader sees who
 lists the table at the hold. Two kinds of readers may come: one whose snapshot is what completed
-until the boundary, and one who asks as of the commit's requested time. To both, and to whoever
-reads the commits after the boundary one by one, no file may go that a later commit has replaced.
+until the boundary, and one who asks as of the commit's requested time. For both, and for readers of
+the commits after the boundary one by one, no file may go that a later commit has replaced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The services that rewrite rows into other files: compaction and clustering.
 
-Each first makes a plan, an instant of its own, and then executes it.
+Each first makes a plan, which is a separate instant, and then executes it.
 
 They differ with concurrent writers. A compaction that ends while a commit to its file group is
 being written is not a conflict. A clustering replaces file groups, so it loses against every commit

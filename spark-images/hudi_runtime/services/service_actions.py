@@ -79,8 +79,8 @@ class Actions:
     """Commits of which no replaced file was there any more."""
     removing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the plan of a clean is compared with the records and saved, and while instants are
-    archived. Whoever has it sees either as over, or as not begun; and what was recorded before is
-    seen by both.
+    archived. The holder of the lock sees either as over, or as not begun; and both see earlier
+    records.
     """
 
     def config(self, options: Mapping[str, str]) -> Any:
@@ -95,7 +95,7 @@ class Actions:
         return config
 
     def writing_config(self, options: Mapping[str, str]) -> Any:
-        """A write config for a service that makes a commit of its own.
+        """A write config for a service that makes its own commit.
 
         Hudi needs the schema for it.
         """

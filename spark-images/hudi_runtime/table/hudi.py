@@ -116,8 +116,8 @@ writes it again, and reads the second meanwhile.
 class Table:
     """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`.
 
-    Every call makes a fresh listing, and no listing is kept. What is kept does not change: the
-    metadata of completed commits, and what readers make of a schema's text.
+    Every call makes a fresh listing, and no listing is kept. The cached data does not change: the
+    metadata of completed commits, and the schemas that readers make of a text.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -192,9 +192,9 @@ class Table:
     def _schema(self, timeline: tl.Timeline) -> types.StructType | None:
         """Readers take it from the commit that began last and may change it.
 
-        What they make of its text is always the same, so Hudi is asked once for each text. It lists
-        the timeline for itself: its answer is that of the text only when the commit that has the
-        text is the last one there, too.
+        The result for a text is always the same, so Hudi is asked once for each text. It lists the
+        timeline for itself: its answer is that of the text only when the commit that has the text
+        is the last one there, too.
         """
         writes = tuple(i for i in reversed(timeline.instants) if not i.pending and i.action in tl.WRITE_ACTIONS)
         told = ((instant.requested, info.schema) for instant, info in self.commits(writes) if info.schema)

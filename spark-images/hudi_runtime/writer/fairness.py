@@ -240,7 +240,7 @@ class Fairness:
     def _goes_first(self, other: _Other, priority: int) -> bool:
         """Whether the request of another writer precedes the next write of this one.
 
-        Of two requests the older one has precedence.
+        The older one of two requests has precedence.
         """
         if other.priority != priority:
             return other.priority > priority

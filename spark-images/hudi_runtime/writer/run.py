@@ -79,7 +79,7 @@ class Run:
                 return
             if self._silent_since is None:
                 self._tally.caught_up = True
-            # Repeated until it is told: a run that waits for input is not late.
+            # Repeated until it is reported: a run that waits for input is not late.
             self._told = self._told or self._report(Stage.WAITING)
             if self._rest(self._interval):
                 raise RuntimeFailure(

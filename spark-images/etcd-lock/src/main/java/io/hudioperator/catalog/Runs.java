@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 /**
- * Runs work in threads of its own, each for a limited time. A thread that does not end in time is
+ * Runs work in separate threads, each for a limited time. A thread that does not end in time is
  * left behind: at most one of a name, and not too many together.
  */
 public final class Runs {

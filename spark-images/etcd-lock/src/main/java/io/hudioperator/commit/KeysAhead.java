@@ -61,9 +61,9 @@ public final class KeysAhead implements AutoCloseable {
     private static final long MANY = 1_000_000;
 
     /**
-     * A meta client for the next look of each session: what a new one would read besides the
-     * timeline does not change while a writer is registered. Nobody else has it meanwhile, and each
-     * look lists the timeline for itself.
+     * A meta client for the next look of each session: the files besides the timeline that a new
+     * one would read do not change while a writer is registered. Nobody else has it meanwhile, and
+     * each look lists the timeline for itself.
      */
     private static final Map<Session, HoodieTableMetaClient> SPARE = Collections.synchronizedMap(new WeakHashMap<>());
 

@@ -100,8 +100,7 @@ public final class SnapshotCheck {
     }
 
     /**
-     * Whether {@link #since} is going to name this write, as far as can be told without reading
-     * it.
+     * Whether {@link #since} is going to name this write, as far as is known without reading it.
      */
     static boolean mayName(TypedProperties props, Session session, String instant, HoodieInstant completed) {
         TableReads.Write write = session.reads().write(instant);

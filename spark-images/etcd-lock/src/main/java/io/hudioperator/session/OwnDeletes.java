@@ -32,8 +32,9 @@ public final class OwnDeletes {
 
     /**
      * Whether this option of a write comes from {@link #options}, and the write is an upsert. A
-     * program that takes the number here deletes rows of its own by a mark of its own, with their
-     * ordering value, as {@code _hoodie_is_deleted} does: no row of others, and none is stored.
+     * program that copies the number deletes its own rows by its own mark, with their ordering
+     * value, as {@code _hoodie_is_deleted} does: it deletes no row of others, and no such row is
+     * stored.
      */
     public static boolean has(Properties write, String option) {
         return NAMES.contains(option)

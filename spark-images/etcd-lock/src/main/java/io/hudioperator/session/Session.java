@@ -447,9 +447,9 @@ public final class Session {
     }
 
     /**
-     * From now on, what a write leaves pending is given up once it is over and none of its tasks
-     * runs any more ({@link LeftWrites}). For the driver of a program; the runtime gives up what it
-     * has begun by itself.
+     * From now on, an instant that a write leaves pending is given up once the write is over and
+     * none of its tasks runs any more ({@link LeftWrites}). For the driver of a program; the
+     * runtime gives up what it has begun by itself.
      */
     public void giveUpLeftWrites(SparkContext context) {
         instants.left().watch(context, "hudi-operator-left-writes-" + tableId);

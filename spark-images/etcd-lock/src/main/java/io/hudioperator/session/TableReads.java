@@ -25,8 +25,8 @@ import org.apache.hudi.storage.StorageConfiguration;
  * saved) counts for that statement in addition. It replaces nothing that the program has read
  * before, because a value in the statement may come from such a read (F88). So does what the
  * runtime looks up in the table for a write (F424), and a query that was made and not executed
- * (F441). What such a statement also gives to its program counts for later writes, beside what the
- * program has read before (F449).
+ * (F441). Rows that such a statement also gives to its program count for later writes, beside the
+ * program's earlier reads (F449).
  */
 public final class TableReads {
     private static final int MAX_WRITES = 10_000;
@@ -242,9 +242,8 @@ public final class TableReads {
     }
 
     /**
-     * This thread has made a query of the table. What it writes next may be that query, so this
-     * counts for that write; but no rows are in the program's hands that would replace older ones
-     * (F441).
+     * This thread has made a query of the table. Its next write may be that query, so this counts
+     * for that write; but no rows are in the program's hands that would replace older ones (F441).
      */
     public synchronized void queried(Base base) {
         note(base, false);
@@ -287,8 +286,8 @@ public final class TableReads {
     }
 
     /**
-     * Until {@link #batchEnds}, the writes of this thread are tries of one write: what the program
-     * has read before counts for each of them (F442).
+     * Until {@link #batchEnds}, the writes of this thread are tries of one write: the program's
+     * earlier reads count for each of them (F442).
      */
     public synchronized void batchBegins() {
         OfThread mine = ofThisThread();
@@ -345,8 +344,8 @@ public final class TableReads {
     }
 
     /**
-     * This thread begins a statement that writes. What an earlier one has read that failed before
-     * its write began is not in this one's rows (F379).
+     * This thread begins a statement that writes. Reads of an earlier one that failed before its
+     * write began are not in this one's rows (F379).
      *
      * @param own whether it writes this table
      */

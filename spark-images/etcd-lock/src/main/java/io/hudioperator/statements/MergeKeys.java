@@ -38,7 +38,7 @@ final class MergeKeys {
     private final Set<String> partitions;
     /** Values that {@code ON} compares with columns of the key and of the partition. */
     private final Map<String, Expression> compared = new TreeMap<>();
-    /** Whatever else it compares. */
+    /** All other comparisons. */
     private final Set<String> others = new TreeSet<>();
 
     MergeKeys(MergeIntoTable merge, HoodieTableConfig table) {

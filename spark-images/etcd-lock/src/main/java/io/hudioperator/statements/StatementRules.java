@@ -245,8 +245,8 @@ public final class StatementRules {
 
     /**
      * Whether a plan is made for a statement that writes. Spark plans the query of most of them
-     * before it runs them, and subqueries in threads of its own (F440). Hudi runs no query of the
-     * table in an execution of its own within a statement.
+     * before it runs them, and subqueries in separate threads (F440). Hudi runs no query of the
+     * table in a separate execution within a statement.
      */
     private static boolean isStatementsQuery() {
         scala.Option<SparkSession> active = SparkSession.getActiveSession();
@@ -434,8 +434,8 @@ public final class StatementRules {
     }
 
     /**
-     * Refuses to read the metadata table. What it says of keys and values would be as old as it is,
-     * and nobody would know (F445).
+     * Refuses to read the metadata table. Its keys and values would be stale, and nobody would know
+     * (F445).
      */
     private static void requireNoMetadata(String path) {
         String data = path.replaceAll("/[.]hoodie/metadata/*$", "");
@@ -673,7 +673,7 @@ public final class StatementRules {
      */
     private static void requireKeys(List<String> columns, List<String> identity) {
         for (String column : identity) {
-            // Of a nested field, the column that has it.
+            // The column that contains a nested field.
             if (!columns.contains(column.split("\\.", 2)[0])) {
                 throw Statements.refusal(
                         "a write of rows without the column " + column
@@ -763,8 +763,8 @@ public final class StatementRules {
 
     /**
      * Hudi carries a statement out as a write with an operation, for which the session's own is
-     * taken: with {@code delete} an {@code UPDATE} deletes its rows. Where the session leaves out
-     * rows whose keys are known, {@code UPDATE} and {@code MERGE INTO} change nothing, and succeed
+     * taken: with {@code delete} an {@code UPDATE} deletes its rows. If the session leaves out rows
+     * whose keys are known, {@code UPDATE} and {@code MERGE INTO} change nothing, and succeed
      * (F330).
      */
     private void requireOwnOperation(String statement) {
@@ -819,7 +819,7 @@ public final class StatementRules {
         }
     }
 
-    /** Hudi's catalog turns this into a command of its own only when it runs (F64). */
+    /** Hudi's catalog turns this into Hudi's own command only when it runs (F64). */
     private void drop(DropTable drop) {
         if (drop.child() instanceof ResolvedIdentifier) {
             Identifier name = ((ResolvedIdentifier) drop.child()).identifier();
