@@ -39,7 +39,7 @@ TOLD = Path(__file__).with_name("vulnerabilities.yaml")
 PAGE = ROOT / "docs/operate/vulnerabilities.md"
 READ = re.compile(r".+\.(json|ya?ml)|(.*/)?advisories-maven\.csv")
 LEFT_OUT = re.compile(r"(^|/)(unreviewed|\.github|excluded)/")
-"""Of a database: what nobody has assigned to a package and its versions."""
+"""Entries of a database that nobody has assigned to a package and its versions."""
 CLASSIFIER = re.compile(r"-(?:(?:linux|osx)-\w+|core|shaded-protobuf|shaded)$")
 """Suffix after the version in the name of one of pyspark's jars."""
 POM = re.compile(r"META-INF/maven/([^/]+)/([^/]+)/pom\.properties")
@@ -219,7 +219,7 @@ def _position(order: Order, version: str) -> Any:
 def within(events: Iterable[Mapping[str, str]], version: str, order: Order) -> bool:
     """Whether the range that these events of OSV describe contains a version.
 
-    What cannot be compared counts as affected: a reader then decides.
+    A version that cannot be compared counts as affected: a reader then decides.
     """
     place = _position(order, version)
     if place is None:

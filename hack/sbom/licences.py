@@ -5,7 +5,7 @@
 Parts and versions are those of the bills of materials. The licence of a Debian package is read in
 its copyright file, that of a Python package in its METADATA, both in the image; that of a jar in
 its bill, or in the jar (pom.xml, manifest, LICENSE); that of a Go module in the LICENSE of the
-module that the build used. What is found in none of them is shown as not found.
+module that the build used. A part that is found in none of them is shown as not found.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def of_text(text: str) -> str:
 
 
 def of_name(name: str) -> str:
-    """The usual name of a licence; an unknown one stays as it is."""
+    """The usual name of a licence; an unknown one stays unchanged."""
     name = " ".join(name.split())
     return next((short for words, short in NAMES if re.search(words, name, re.IGNORECASE)), name)
 
