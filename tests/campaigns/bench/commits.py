@@ -5,10 +5,10 @@ S3 server of this machine: ours, and stock Hudi with ZooKeeper and the same opti
 else writes, and no agent runs meanwhile.
 
 First each side once through a proxy that keeps the lines of all requests, with Spark's event log:
-what is *counted* of a commit is requests to the store by verb and part of the table, calls of etcd,
-and jobs, stages and tasks of Spark. Then by turns, without either: *seconds* between two commits,
-and *processor time* of the writer, of Python and of the JVM's threads. A writer's first commits are
-left out: its JVM is new.
+this *counts* the requests of a commit to the store by verb and part of the table, the calls of
+etcd, and the jobs, stages and tasks of Spark. Then by turns, without either: *seconds* between two
+commits, and *processor time* of the writer, of Python and of the JVM's threads. A writer's first
+commits are left out: its JVM is new.
 
 BENCH_COMMITS (40): commits of a turn that count. BENCH_TURNS (3). BENCH_WARM_UP (20). Writes
 docs/results/raw/bench/commits.json, in place of the last run; about ten minutes, on a quiet
@@ -276,7 +276,7 @@ def _events(log: Path, begun: int, ended: int) -> Counter[str]:
 
 
 def _each(numbers: Mapping[str, int]) -> dict[str, float]:
-    """Of one commit."""
+    """Counts of one commit."""
     return {what: round(number / COUNTED, 2) for what, number in sorted(numbers.items()) if number}
 
 

@@ -55,7 +55,7 @@ def serve(made: World, ids: Iterable[str], agent: JsonDict, many: Executor) -> N
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """A cluster and an etcd of their own."""
+    """A separate cluster and etcd."""
     directory = folder / "cluster"
     etcd_folder = folder / "etcd"
     etcd_folder.mkdir()

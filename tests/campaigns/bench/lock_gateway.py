@@ -1,4 +1,5 @@
-"""`make bench-lock`: what the gateway adds to a lock cycle, and to the start of an attempt.
+"""`make bench-lock`: the time that the gateway adds to a lock cycle, and to the start of an
+attempt.
 
 Writes docs/results/lock-gateway.md.
 

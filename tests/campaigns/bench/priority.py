@@ -2,11 +2,11 @@
 (R23); writes docs/results/priority.md.
 
 One writer, `live`, priority 10, commits ten rows again and again, in one process all the time.
-Beside it comes a `backfill`, priority -10, whose writes are long because their tasks sleep (so it
-is not the processor that is measured): first in a partition of its own, then on the file group of
-`live`. Counted is the time from the moment when a batch of `live` is given until its commit is
-completed, lost races and all. BENCH_COMMITS (40): commits of `live` in each phase. BENCH_SECONDS
-(15): how long a task of the backfill sleeps.
+Beside it comes a `backfill`, priority -10, whose writes are long because their tasks sleep (so the
+processor is not measured): first in a separate partition, then on the file group of `live`. Counted
+is the time from the moment when a batch of `live` is given until its commit is completed, lost
+races and all. BENCH_COMMITS (40): commits of `live` in each phase. BENCH_SECONDS (15): how long a
+task of the backfill sleeps.
 """
 
 from __future__ import annotations

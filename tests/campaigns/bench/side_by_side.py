@@ -3,8 +3,8 @@
     python -m tests.campaigns.bench.side_by_side            what is missing of this commit
     python -m tests.campaigns.bench.side_by_side --page     only the page
 
-Each run has a cluster of its own (API server, controller-manager, etcd; no kubelet, no scheduler),
-and the two operators take turns. Times are those of an observer of its own (`launch_observer`),
+Each run has its own cluster (API server, controller-manager, etcd; no kubelet, no scheduler), and
+the two operators take turns. Times are those of an independent observer (`launch_observer`),
 requests those of the API server's audit log, processor time and memory those of all processes of
 the operator's session. Runs on a machine that had other work are kept, and no part of the figures.
 
@@ -120,7 +120,7 @@ class Observed:
         """Time at which each resource came."""
         self.states: dict[str, list[tuple[float, str]]] = collections.defaultdict(list)
         self.drivers: dict[str, dict[str, JsonDict]] = collections.defaultdict(dict)
-        """Of a job by uid: name, at, gone."""
+        """Events of a job by uid: name, at, gone."""
 
     def read(self) -> Observed:
         assert self._process.poll() is None, "the observer has lost its watch: this run is no result"
@@ -278,7 +278,7 @@ def burst(made: Arena, jobs: int) -> JsonDict:
         "clusterCpuSeconds": round(cluster, 2),
         "requests": requests(made.folder / "audit.log", wall, ended, jobs),
         "windowSeconds": round(took, 1),
-        # What the observer used counts as others': a part of what is allowed.
+        # Usage of the observer counts as that of others, within the allowed part.
         "othersCpuSeconds": round(busy - mine - cluster - spent, 1),
         "stolenSeconds": round(stolen, 1),
     }

@@ -26,7 +26,7 @@ from tests.support.cluster.space import OPERATOR_NAMESPACE, SMALL, Space, make_s
 from tests.support.evidence import commit
 
 SOURCES = 3
-"""Writers with a source of their own; one program with two threads comes on top."""
+"""Writers with their own source; one program with two threads comes on top."""
 WITH_EXECUTOR = 2
 """The number of the source writer that has an executor; the others write in their drivers."""
 EXECUTOR = {

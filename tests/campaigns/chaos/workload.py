@@ -3,10 +3,10 @@
 Pure: no cluster, no clock.
 
 Writer `n` writes batch after batch of upserts. The keys of a batch, old ones and new ones, are
-drawn from the seed, so that every attempt of a writer, and whoever checks the table, draws the
-same. All writers draw from one range that grows with the batch: they update each other's rows and
-insert the same new keys at the same time. `ts` grows with the batch and is different for every
-writer, so one row of each key is the right one, whatever the order of the commits.
+drawn from the seed, so that every attempt of a writer, and the check of the table, draws the same.
+All writers draw from one range that grows with the batch: they update each other's rows and insert
+the same new keys at the same time. `ts` grows with the batch and is different for every writer, so
+one row of each key is the right one, whatever the order of the commits.
 
 Each second batch of the first two writers is a list-append transaction instead: it reads two lists
 of the table, appends its mark to one of them (an `Update`), and notes in the log of its pod what it
@@ -217,8 +217,8 @@ def acknowledgements(logs: Iterable[str]) -> set[tuple[int, int, int]]:
 
 
 def _lines(logs: Iterable[str], begin: str) -> Iterator[dict[str, Any]]:
-    """A line that was cut off by a kill is left out: what it would have said was not written
-    either, and nobody was told.
+    """A line that was cut off by a kill is left out: its batch was not written either, and nobody
+    was told.
     """
     for log in logs:
         for line in log.splitlines():
@@ -328,7 +328,7 @@ def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, 
     while (at := at + chance.uniform(10, 30)) < seconds:
         target = chance.choices(TARGETS, weights=(6, 1, 2, 1, 1, 1))[0]
         how = chance.choice(("kill", "freeze"))
-        # An etcd or S3 that is away for long is a fault of its own
+        # An etcd or S3 that is away for long is a separate fault
         longest = 40 if target in ("driver", "executor", "agent") else 8
         found.append((round(at, 1), how, target, chance.randrange(writers), round(chance.uniform(1, longest), 1)))
     return found

@@ -122,7 +122,7 @@ def code_key() -> str:
 
 
 class Results:
-    """Result files of the code as it is."""
+    """Result files of the current code."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -155,7 +155,7 @@ class Results:
     def disturbed(self, case: Case, outcome: Outcome) -> None:
         """A try that shows nothing for certain is made again.
 
-        That it was made, why it does not count and what it showed all the same is kept.
+        The record says that it was made, why it does not count, and what it showed nevertheless.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         value = {"case": str(case), "why": outcome.disturbed, "deviations": outcome.deviations, "at": _now()}
@@ -272,7 +272,7 @@ def work(place: Path) -> int:
 
 def _run(parts: Parts, case: Case, scratch: Path, reference: Reference | None) -> Outcome:
     """One run; what fails around it (a machine that is too busy, mostly) makes it one that shows
-    nothing, and the worker goes on. What it has shown before its end failed is kept.
+    nothing, and the worker goes on. Its results before the failed end are kept.
     """
     outcome = Outcome([], hit=False, writes=[])
     try:

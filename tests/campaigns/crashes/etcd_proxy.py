@@ -1,5 +1,5 @@
-"""A proxy in front of etcd: ends the operator's TLS, sees each request, and treats one of its
-writes as it is told.
+"""A proxy in front of etcd: ends the operator's TLS, sees each request, and applies a fault to one
+of its writes.
 
 Requests and answers pass as bytes; transactions are also read, to name them and to tell the monitor
 what etcd has executed.

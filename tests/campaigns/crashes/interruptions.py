@@ -3,7 +3,7 @@ second operator, servers that are away.
 
 Each is a function of a run that is called when the play reaches a point: ``table`` (it stands,
 nobody writes), ``running`` (the first attempt works), ``dead`` (it has just ended), ``second`` (the
-second attempt works). What holds for every other run must hold for these.
+second attempt works). The rules for all other runs hold for these, too.
 
 A run counts only when its interruption has taken effect: `EFFECTS` says how often each was seen.
 """

@@ -263,7 +263,7 @@ class Play:
         at: Callable[[str], None],
         real: RealAgent | None = None,
     ) -> None:
-        """``at`` is told the points that the play reaches, see
+        """``at`` is called with the points that the play reaches, see
         :mod:`tests.campaigns.crashes.interruptions`; without ``real`` the agent is played.
         """
         self.world, self.keys, self.names, self.monitor, self.log, self.at, self.real = (

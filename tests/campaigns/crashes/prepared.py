@@ -41,7 +41,7 @@ class Prepared:
     def place(self, target: Path, instant: str) -> None:
         """Place the remains of the dead writer under another requested time.
 
-        The timeline's files last but for the heartbeat, as a writer would.
+        The timeline's files come last, except for the heartbeat, as with a writer.
         """
         files = sorted(
             (f for f in (self.directory / "dead").rglob("*") if f.is_file()),

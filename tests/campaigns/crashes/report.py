@@ -1,7 +1,7 @@
-"""docs/results/crashes.md: what was run, and only that.
+"""docs/results/crashes.md: the runs that were made, and only these.
 
-What was run of one code is summed up in a file of docs/results/raw/crashes, which is committed: a
-run on newer code, or of some cases only, takes nothing away that an earlier one has shown.
+The runs of one version of the code are summed up in a file of docs/results/raw/crashes, which is
+committed: a run on newer code, or of some cases only, removes no results of an earlier one.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ class Outcome:
 
 
 class WatchedWorld(World):
-    """A world whose play looks at what watches have brought: asking again and again would cost more
-    CPU than the operator.
+    """A world whose play reads the objects that watches have brought: polling would cost more CPU
+    than the operator.
     """
 
     objects: Objects
@@ -104,7 +104,7 @@ class WatchedWorld(World):
 
     @staticmethod
     def ports(count: int) -> list[int]:
-        """Whatever is free when the operator starts: nobody asks it for metrics here."""
+        """Any port that is free when the operator starts: nobody scrapes its metrics here."""
         return [0] * count
 
     def pods(self, role: str, *, writer: str = "") -> list[JsonDict]:

@@ -3,7 +3,7 @@
 Pure: no I/O.
 
 A version of a key is the list that a transaction left there; the elements of a key are unique, so a
-list that was read tells who wrote it: whoever appended its last element. The order of a key's
+list that was read names its writer: the one that appended its last element. The order of a key's
 versions is not guessed: the history has it, as the table's commits have it.
 
     ww   installed the next version of a key
@@ -123,7 +123,7 @@ def edges(history: History) -> list[Edge]:
             if version:
                 writer = by_element.get((key, version[-1]))
                 if writer is None or writer[0].name not in place.get(key, {}):
-                    continue  # aborted or unknown: a read of its own kind
+                    continue  # aborted or unknown: a separate kind of read
                 at = place[key][writer[0].name]
                 found.append(Edge(writer[0].name, reader.name, "wr", key))
             if at + 1 < len(names):

@@ -25,7 +25,9 @@ AGENT = "agent-history"
 LIMIT = 1500.0
 """Seconds for one step on a machine with much else to do; nothing is measured."""
 RETRIES = 20
-"""Of a writer in its process: with three writers on one file group two of three tries are lost."""
+"""Tries of a writer in its process: with three writers on one file group two of three tries are
+lost.
+"""
 ATTEMPTS = 40
 AUDITED = ("origin", "files", "owners", "metadata", "late")
 """Not `overlap`: that is what modes and workloads differ in."""
@@ -255,7 +257,7 @@ def judged(wrong: list[str], audited: Mapping[str, str], met: int) -> tuple[str,
 
 
 def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int) -> dict[str, Any]:
-    """A run with an etcd and an agent of its own, for `make history`."""
+    """A run with its own etcd and agent, for `make history`."""
     begin = time.monotonic()
     world = World(folder)
     try:

@@ -84,7 +84,7 @@ def _by_option(setup: Setup, theirs: Batch) -> str:
 
 
 def _by_application(setup: Setup, theirs: Batch) -> str:
-    """A program that writes with options of its own."""
+    """A program that writes with its own options."""
     result, code = setup.folder / "eager.json", setup.folder / "code"
     code.mkdir()
     main = Path(__file__).with_name("eager_app.py")

@@ -16,7 +16,7 @@ from tests.support.harness.local import Process
 
 
 def run(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Play a cell; returns its result. What is not as it must be raises AssertionError."""
+    """Play a cell; returns its result. Any deviation raises AssertionError."""
     begin = time.monotonic()
     setup = Setup(cell, folder)
     try:

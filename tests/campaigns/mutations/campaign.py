@@ -108,7 +108,7 @@ def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
     """Caught: every named test has failed.
 
     Survived: one has passed. No end: one did not end in its time, so that nobody knows what it
-    would have said. Invalid: that cannot be told.
+    would have said. Invalid: that is not known.
     """
     if seen.endless and not set(one.tests) & seen.passed:
         return Verdict(NO_END, seen.endless, seconds)

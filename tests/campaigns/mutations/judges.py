@@ -85,8 +85,8 @@ def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str]
 
 
 def batches(tests: Iterable[str]) -> list[list[str]]:
-    """Tests by tier and, of the tiers with a set-up of their own for each file, by file: what is
-    run at once when nothing is mutated.
+    """Tests that run together when nothing is mutated: by tier and, for tiers whose files have
+    separate set-ups, by file.
     """
     found: dict[str, list[str]] = {}
     for test in sorted(tests, key=lambda test: (TIERS.index(tier(test)), test)):
@@ -243,9 +243,7 @@ def build(place: Path, scratch: Path, *, package: bool = False) -> str:
 
 
 def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) -> Seen:
-    """Mutated sources are compiled into a folder of their own, which comes first on
-    the class path.
-    """
+    """Mutated sources are compiled into a separate folder, which comes first on the class path."""
     log, mutated, path = scratch / "java.log", scratch / "mutated", (scratch / "classpath").read_text()
     shutil.rmtree(mutated, ignore_errors=True)
     mutated.mkdir()

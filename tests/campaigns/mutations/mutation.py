@@ -67,7 +67,7 @@ class Edit:
 class Mutation:
     """One deliberate mistake.
 
-    ``says``: what the mutated code does, as a naive design would.
+    ``says``: behaviour of the mutated code, as of a naive design.
 
     ``tests``: ``file::test`` as in tests/campaigns/faults/cases.py; every one of them must fail.
     ``redundant``: why nothing may notice this one alone; it must then survive, and the mutation

@@ -1,4 +1,4 @@
-"""docs/results/mutations.md: what was judged, and only that."""
+"""docs/results/mutations.md: the mutations that were judged, and only these."""
 
 from __future__ import annotations
 

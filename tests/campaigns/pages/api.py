@@ -2,8 +2,8 @@
 
     python -m tests.campaigns.pages.api      write the pages
 
-What is said of a field is what its schema says: type, default, bounds, description, and the rules
-that the API server evaluates (CEL) with the message of each.
+The text on a field is made of its schema: type, default, bounds, description, and the rules that
+the API server evaluates (CEL) with the message of each.
 """
 
 from __future__ import annotations

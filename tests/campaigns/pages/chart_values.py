@@ -3,7 +3,7 @@ the chart's README, which has the same list.
 
     python -m tests.campaigns.pages.chart_values      write both
 
-What is said of a value is the comment above it.
+The text on a value is the comment above it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def resolved(schema: JsonDict, root: JsonDict) -> JsonDict:
 
 
 def entries(node: yaml.MappingNode, at: str, schema: JsonDict, root: JsonDict, lines: list[str]) -> Iterator[str]:
-    """A line for each value, and for each group of values that has a comment of its own."""
+    """A line for each value, and for each group of values that has its own comment."""
     for key, value in node.value:
         path = f"{at}.{key.value}" if at else key.value
         own = resolved(resolved(schema, root).get("properties", {}).get(key.value, {}), root)

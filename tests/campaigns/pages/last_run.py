@@ -161,8 +161,8 @@ def is_changed(file: str, result: dict[str, Any]) -> bool | None:
 def unmarked(page: str) -> str:
     """A page without what it says of tests that were changed since.
 
-    That is as it was when the page was written: nobody has to write pages anew with each change of
-    a test.
+    This is the state when the page was written: pages need not be rewritten with each change of a
+    test.
     """
     return _MARKS.sub("", page)
 
@@ -174,9 +174,9 @@ def record(
 
     A group of a tier that is run whole gets one result.
 
-    ``whole``: the reports are of whole files also in a tier that is run in parts. What else was
-    kept of these files, of tests that are gone, goes.
-    ``checkout``: that was run, when it is another one.
+    ``whole``: the reports are of whole files also in a tier that is run in parts. Results of these
+    files that belong to removed tests are dropped. ``checkout``: that was run, when it is another
+    one.
     """
     runs, seen = results(tier), set[str]()
     earlier = {file: dict(group) for file, group in runs.items()}

@@ -4,8 +4,8 @@
                                                 `python -m tests.campaigns.pages.last_run` does it,
                                                 too
 
-An answer is typed here, beside the tests that show it; that they exist is tested, what they said
-last is read from docs/results/raw/last-run. Where no test shows an answer, it begins with NOT
+Answers are typed here, beside the tests that show them. A test checks that these exist; their last
+results are read from docs/results/raw/last-run. An answer that no test shows begins with NOT
 TESTED. A cell is never empty.
 """
 

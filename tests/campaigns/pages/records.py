@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.pages.records      write the page
 
-What stands under a field is its docstring; so the page cannot say what the code does not.
+The text under a field is its docstring, so the page says only what the code says.
 """
 
 from __future__ import annotations

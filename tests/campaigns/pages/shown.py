@@ -5,10 +5,10 @@
                                                 too
 
 The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md, the
-forty cases (tests/campaigns/faults/cases.py) and the cures of what a security review has found
-(tests/campaigns/pages/security.py); the runs are read from the tests' source
-(tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of
-the page is typed but which tests show an invariant.
+forty cases (tests/campaigns/faults/cases.py) and the fixes of findings of a security review
+(tests/campaigns/pages/security.py). The runs are read from the tests' source
+(tests/support/evidence/catalog.py), the last results from docs/results/raw/last-run. Only the tests
+that show an invariant are typed.
 """
 
 from __future__ import annotations

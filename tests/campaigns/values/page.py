@@ -1,4 +1,4 @@
-"""docs/use/what-a-table-can-hold.md, from docs/results/values.json. What was not run says so."""
+"""docs/use/what-a-table-can-hold.md, from docs/results/values.json. It names cells not run."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ AS_TEXT = ("date", "timestamp", "timestamp_ntz", "string")
 SHOWN = 160
 HELD = "held"
 NOT_READ = "not read: "
-"""Of a reader that says that it does not know a type, or how to merge log files: nothing is known
-of the values by it.
+"""Prefix for a reader that says that it does not know a type, or how to merge log files: it shows
+nothing about the values.
 """
 VERSION = "batch"
 """The column that says which batch a row is of."""
@@ -258,7 +258,7 @@ class Run:
         return tuple(dict.fromkeys((*self.case.keys, *self.case.partitions)))
 
     def _texts(self, frame: Any, names: Sequence[str]) -> Mapping[str, list[tuple[str, ...]]]:
-        """Of each of these columns: all rows, as key and value."""
+        """For each of these columns all rows, as key and value."""
         keys = [self._text(key) for key in self._keys]
         rows = [
             tuple(map(repr, row)) for row in frame.selectExpr(*keys, *(self._text(name) for name in names)).collect()
@@ -270,7 +270,9 @@ class Run:
 
     @cached_property
     def _expected(self) -> Mapping[str, list[tuple[str, ...]]]:
-        """Of each record the version with the largest ordering value; of equal ones the later."""
+        """For each record the version with the largest ordering value; the later one if these are
+        equal.
+        """
         first, second = self._queries
         keys = ", ".join(f"`{key}`" for key in self._keys)
         newest = (
