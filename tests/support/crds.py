@@ -16,8 +16,8 @@ from tests.support import ROOT, quick_yaml
 
 JsonDict = dict[str, Any]
 
-#: What a type says of a value. The rest (descriptions, rules between fields, how lists are merged)
-# stands in the CRDs alone.
+#: Keywords by which a type describes a value. The rest (descriptions, rules between fields, the
+# merging of lists) is in the CRDs only.
 KEYWORDS = (
     "type",
     "format",
@@ -41,7 +41,7 @@ KEYWORDS = (
 
 
 FREE = "free"
-"""Keyword of a type's schema: what is below stands in the CRD alone, and a module judges it."""
+"""Keyword of a type's schema: the part below is in the CRD only, and a module judges it."""
 
 
 @cache
@@ -52,7 +52,7 @@ def _text(plural: str) -> str:
 def crd(plural: str) -> JsonDict:
     """The CRD of ``huditables`` or ``hudiwriters``.
 
-    A copy of its own, in which nothing stands at two places at once.
+    A copy in which no part is shared by two places.
     """
     found: JsonDict = json.loads(_text(plural))
     return found
@@ -140,7 +140,7 @@ def _said(node: JsonDict, keyword: str) -> Any:
     if keyword == "required":
         return sorted(value or ())
     if keyword == DISTINCT and value == "atomic":
-        return None  # what a list is without the keyword
+        return None  # the meaning of a list without the keyword
     if keyword == "default" and isinstance(value, dict):
         return None  # of an object: see wrong_object_defaults
     return value

@@ -1,9 +1,10 @@
 """`make chaos`: writers of overlapping keys on a real cluster while drivers, agents, the operator,
 etcd and S3 are killed and frozen.
 
-    python -m tests.campaigns.chaos                              20 minutes of each cell, with its
-    own seed python -m tests.campaigns.chaos mor-default --minutes 5      one cell python -m
-    tests.campaigns.chaos --page                       only docs/results/chaos.md, from
+    python -m tests.campaigns.chaos                              20 minutes of each cell, with a
+                                                                 seed of its own
+    python -m tests.campaigns.chaos mor-default --minutes 5      one cell
+    python -m tests.campaigns.chaos --page                       only docs/results/chaos.md, from
                                                                  the results that are there
 
 Cells: cow-default, cow-bucket, mor-default, mor-bucket (table type, index). Needs the cluster

@@ -1,5 +1,5 @@
-"""A table with two writers, one of which something happens to, while the other goes on: what the
-tests of faults on real pods share.
+"""A table with two writers, one of which has a fault while the other goes on: shared by the tests
+of faults on real pods.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
 
 os.environ["PATH"] = os.pathsep.join([str(CACHE / "bin"), os.environ["PATH"]])
-# Each audit is a Spark of its own.
+# Each audit is a separate Spark application.
 os.environ["SPARK_READ_CLASS_PATH"] = ":".join(class_archive.CLASS_PATH)
 os.environ["SPARK_READ_JAVA_OPTIONS"] = class_archive.java_options()
 ENDPOINT = "http://s3.storage.svc:9000"
@@ -72,7 +72,7 @@ def batches(spark, context):
 
 
 def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, every: float = 0.5) -> Answer:
-    """The first answer of ``probe`` that is true: what is empty, or 0, is none.
+    """The first answer of ``probe`` that is true: an empty one, or 0, does not count.
 
     AssertionError after ``seconds``.
     """
@@ -120,9 +120,9 @@ class Space:
         nobody registered. Not asked of `LeaseOnly`: there a lock goes with its lease,
         which nobody logs.
 
-        Logs come a little late and not in step: what a writer did may be missing when the
-        operator's answer to it is there. So a rejection counts when it is still there after some
-        seconds; what is being settled or compacted has a minute for it.
+        Logs come a little late and not in step: a writer's step may be missing when the operator's
+        answer to it is there. So a rejection counts when it is still there after some seconds;
+        settling and compactions have a minute to finish.
         """
         ended = {table for table in ended if self._modes[table] != "LeaseOnly"}
         deadline = time.monotonic() + (60 if ended else 15)

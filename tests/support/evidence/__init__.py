@@ -30,8 +30,8 @@ NOTHING = f"{MARK} Not run."
 OLDER = "**Older code**: what was committed later was not part of it;"
 GONE = "not in this repository's history"
 GATEWAY = "e1810866ab547755fd2da9119d2d48a5fd698f4a"
-"""The commit with which the gateway came, through which pods reach etcd: what was run of code
-without it has not met it.
+"""The commit that added the gateway, through which pods reach etcd: runs of earlier code did not
+use it.
 """
 DIRECT = (
     "Writers and agent reach etcd directly, with the gateway's certificate: the gateway, through which pods reach "
@@ -61,11 +61,13 @@ class Evidence:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Number of runs of each commit; 1 for a commit that is not listed."""
     direct: str = ""
-    """Of a campaign whose processes do not reach etcd as pods do: how they reach it, a sentence."""
+    """For a campaign whose processes do not reach etcd as pods do: a sentence that says how they
+    reach it.
+    """
 
     @classmethod
     def of(cls, results: Iterable[Mapping[str, Any]], runs: str, **more: Any) -> Evidence:
-        """Of raw results as `of_results` takes them; `more`: other fields."""
+        """For raw results as `of_results` takes them; `more`: other fields."""
         found = list(results)
         return cls(of_results(found), runs, **{"counts": counted(found), **more})
 
@@ -175,7 +177,7 @@ def has_history() -> bool:
 def reachable(commit: str) -> bool:
     """Whether the history has the commit.
 
-    Without a history it cannot be told, and counts as one that has it.
+    Without a history this is unknown, and the commit counts as one that has it.
     """
     return not has_history() or _git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
@@ -183,7 +185,7 @@ def reachable(commit: str) -> bool:
 @cache
 def position(commit: str) -> tuple[int, str]:
     """The place of a commit in the history: how many commits it has before it, so that what comes
-    first is smaller; beside each other by name. Of one that is not in the history: -1.
+    first is smaller; beside each other by name. -1 for one that is not in the history.
     """
     said = _git("rev-list", "--count", commit) if has_history() else None
     return (int(said.stdout) if said and said.returncode == 0 else -1, commit)
@@ -202,7 +204,7 @@ def commit() -> str:
 
 
 def faults(text: str) -> list[str]:
-    """Why a page must not stand as it is; nothing: it may."""
+    """Why a page must not stay unchanged; nothing: it may."""
     found = []
     sentences = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(sentences) != 1:

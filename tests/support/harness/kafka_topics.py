@@ -69,8 +69,8 @@ class Topics:
 
     def remove_before(self, name: str, partition: int, offset: int) -> None:
         """Do the work of retention: remove the records before this offset."""
-        # A program of its own: a small number of Python is an Integer to the JVM's gateway, and
-        # this wants a Long.
+        # A separate program: a small number of Python is an Integer to the JVM's gateway, and this
+        # wants a Long.
         program = self._folder / "Remove.java"
         program.write_text(REMOVE)
         command = [

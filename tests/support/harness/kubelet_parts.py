@@ -2,8 +2,8 @@
 their states.
 
 `local_kubelet` runs a process for each pod as it was rendered; `tests/campaigns/crashes/agents.py`
-tells a JVM that is warm already which agent pod it is; `operator_world` has no process at all. What
-a real kubelet writes is `kubelet_words`.
+tells a JVM that is warm already which agent pod it is; `operator_world` has no process at all.
+`kubelet_words` has the statuses that a real kubelet writes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ JsonDict = dict[str, Any]
 
 
 class Looking(ABC):
-    """A thread that looks at the pods from `look_on` to `look_no_more`.
+    """A thread that polls the pods from `look_on` to `look_no_more`.
 
-    A look that fails is told in `failure`, and the next one is taken.
+    A look that fails is recorded in `failure`, and the next one follows.
     """
 
     failure = ""
@@ -73,7 +73,7 @@ class Host:
     """Scheme of the containers' ids."""
 
     def path(self, name: str = "") -> str:
-        """Of a pod in the API, or of all."""
+        """Path of a pod in the API, or of all pods."""
         return f"/api/v1/namespaces/{self.namespace}/pods" + (f"/{name}" if name else "")
 
     def bind(self, pod: JsonDict, node: str) -> None:

@@ -1,9 +1,9 @@
 """A kubelet for one namespace that runs pods as processes of this machine: whatever the operator
 has rendered is what runs.
 
-Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a
-real one has: a container image, a sandbox with a network of its own (F7), limits, a root that
-cannot be written, executors, Services but by name. The e2e tier has these.
+Environment, ConfigMaps, Secrets and arguments are those of the pod. It lacks features of a real
+one: a container image, a sandbox with its own network (F7), limits, a root that cannot be written,
+executors, Services except by name. The e2e tier has these.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Kubelet(Looking):
 
     @property
     def logs(self) -> list[Path]:
-        """Of all pods that ever ran."""
+        """Folders of all pods that ever ran."""
         return [one.process.folder / "log" for one in self.running.values()]
 
     # ---- the loop

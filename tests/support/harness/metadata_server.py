@@ -65,7 +65,7 @@ class Bucket:
         self.url = f"http://127.0.0.1:{port}"
         self._gcs = GcsServer(folder, external_url=self.url)
         self.options = {**self._gcs.options}
-        """Of a reader that goes past the proxy."""
+        """For a reader that bypasses the proxy."""
         self._until: dict[str, float] = {}
         self._pods: list[Pod] = []
         self._port = port

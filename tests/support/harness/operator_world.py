@@ -109,7 +109,7 @@ class Operator:
 
 
 class Forks(Protocol):
-    """Starter of operators that need no interpreter and imports of their own."""
+    """Starter of operators without a new interpreter and new imports for each."""
 
     def start(self, environment: dict[str, str], log: Path, directory: Path) -> Any:
         """An operator with these variables more; it finds the file ``kubeconfig`` in its folder."""
@@ -121,7 +121,7 @@ class World:
     ports = staticmethod(free_ports)
     """Ports at which an operator serves metrics and probes."""
     forks: Forks | None = None
-    """None: each operator is a program of its own, as in its pod; its exit code is known."""
+    """None: each operator is a separate program, as in its pod; its exit code is known."""
 
     def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace

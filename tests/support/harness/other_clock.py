@@ -13,7 +13,7 @@ VARIABLE = "TEST_CLOCK_SKEW_SECONDS"
 BOOT_VARIABLE = "TEST_BOOT_ID"
 BOOT_ID = "00000000-1111-2222-3333-444444444444"
 """Boot id that a process reads when that variable is set, as in a sandbox with its own kernel."""
-# The monotonic clock stays as it is. System calls, because these very functions are replaced.
+# The monotonic clock stays unchanged. System calls, because these very functions are replaced.
 SOURCE = """
 #define _GNU_SOURCE
 #include <fcntl.h>

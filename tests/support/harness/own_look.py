@@ -41,7 +41,7 @@ def same(names: Sequence[str], found: tl.Timeline) -> None:
 
 def same_files(folder: Path, listing: Callable[[], Mapping[str, int]]) -> None:
     """AssertionError when the product lists other files of a table, or other sizes, than the
-    operating system. What comes or goes meanwhile is left out.
+    operating system. Files that come or go meanwhile are left out.
     """
     before, listed, after = _files(folder), dict(listing()), _files(folder)
     steady = {path: size for path, size in before.items() if after.get(path) == size}

@@ -38,7 +38,7 @@ KEY, PARTITION, COMMIT_TIME = "_hoodie_record_key", "_hoodie_partition_path", "_
 def rows_of(folder: Path) -> list[Mapping[str, Any]]:
     """One row for each key and partition: the one with the largest `ts`.
 
-    Of equal ones that of the commit that completed last.
+    Of equal ones the version of the commit that completed last.
     """
     instants, files = _completed(folder)
     newest: dict[str, str] = {}
@@ -77,7 +77,7 @@ class Written:
 
 
 def commits(folder: Path) -> list[Written]:
-    """Each commit that has rows of its own, in the order of their completion.
+    """Each commit that has its own rows, in the order of their completion.
 
     A compaction has none. Nothing may have been cleaned or archived.
     """

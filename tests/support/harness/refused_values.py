@@ -1,4 +1,4 @@
-"""Values of a partition that no table can hold, and what a writer is told of them."""
+"""Values of a partition that no table can hold, and the messages about them to a writer."""
 
 from __future__ import annotations
 

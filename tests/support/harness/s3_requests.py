@@ -18,7 +18,7 @@ PARTS = (
     ("/.hoodie/hudi-operator-progress", "progress"),
     ("/.hoodie", ".hoodie"),
 )
-"""The first one that a path has; what has none is `DATA`."""
+"""The first one that a path has; a path without any is `DATA`."""
 
 
 def verb(line: str) -> str:

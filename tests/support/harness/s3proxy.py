@@ -2,9 +2,9 @@
 them, or answer with an error.
 
 A held request was received whole; it is delivered when the test says so, whether or not its sender
-still lives. Of a held answer the request has reached the server, its sender does not know. What is
-answered with an error does not reach the server. Every request line is kept, so that a test can say
-what was not asked (no deletion).
+still lives. The request of a held answer has reached the server, and its sender does not know. A
+request that is answered with an error does not reach the server. Every request line is kept, so
+that a test can say what was not asked (no deletion).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class Proxy:
-    """Listens on ``host`` and forwards to ``server`` (host, port); runs in a thread of its own."""
+    """Listens on ``host`` and forwards to ``server`` (host, port); runs in a separate thread."""
 
     def __init__(self, host: str, server: tuple[str, int]) -> None:
         self._host = host

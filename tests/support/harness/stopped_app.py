@@ -3,7 +3,7 @@ stock Hudi (STOCK_JOB, as of `stock_writer`).
 
 `<folder>/job.json` has the rows and how it is stopped when `<folder>/stop` is there: `query` ends a
 stream (`query.stop()` interrupts the thread that writes), `jobs` cancels Spark's jobs.
-`<folder>/result.json` says what the program was told of its write.
+`<folder>/result.json` has the answer that the program got for its write.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ AssumeRoleWithWebIdentity cannot be used: it asks an issuer on a public address 
 session ends before 15 minutes. So the stand-in answers in its place, and lays the sessions into its
 store.
 
-It is no STS. It knows the tokens that it has projected itself: it looks at no signature, issuer,
+It is no STS. It knows the tokens that it has projected itself: it checks no signature, issuer,
 audience or trust policy. Credentials live for seconds, where STS gives an hour.
 
 The SDK finds STS by its name, so the stand-in is a proxy, too: JVMs that have `Pod.environment` ask
@@ -78,8 +78,8 @@ class StsServer:
     """Serves from its creation until `stop()`."""
 
     def __init__(self, folder: Path, files: Path, *, policy: str, seconds: float) -> None:
-        """`files`: what the S3 server serves; `policy`: of the role, as JSON; `seconds`: how long
-        credentials live.
+        """`files`: folder that the S3 server serves; `policy`: of the role, as JSON; `seconds`: how
+        long credentials live.
         """
         folder.mkdir(parents=True)
         self._folder, self._policy, self.seconds = folder, policy, seconds

@@ -27,7 +27,7 @@ BUNDLE = CACHE / "jars" / "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 class WriterProcess:
     """The JVM of several attempts.
 
-    What would halt one of them is told instead, and only that one ends.
+    A fault that would halt one of them is reported instead, and only that one ends.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ def _view(table: TableSpec) -> Any:
 def refusal(table: JsonDict, writer: JsonDict) -> str:
     """Why the operator starts no attempt of this writer; empty when it does.
 
-    What the planner asks (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py).
+    Checks of the planner (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py).
     """
     try:
         target, spec = TableSpec.from_object(table), WriterSpec.from_object(writer)

@@ -77,7 +77,7 @@ class _Shape:
     revocable: bool
     callback: bool
     agent: bool | None
-    """Whether the table's own agent has executors; None: it has no agent of its own."""
+    """Whether the table's own agent has executors; None: it has no separate agent."""
 
 
 @dataclass(frozen=True)

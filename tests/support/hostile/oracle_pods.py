@@ -66,7 +66,7 @@ def _metadata(found: JsonDict, plain: JsonDict, wanted: JsonDict) -> None:
         assert found.get(key, {}).keys() == ours.keys() | theirs.keys()
         assert not [name for name in theirs if own.match(name)], theirs
         varies = {name for name in ours if name.endswith(("/hudi-defaults", "/agent"))}
-        # An annotation of the chart's values is none of ours: the template comes first.
+        # An annotation of the chart's values is not ours: the template comes first.
         kept = ours.keys() - varies - theirs.keys()
         assert {n: found[key][n] for n in kept} == {n: ours[n] for n in kept}
         assert {n: v for n, v in found.get(key, {}).items() if n in theirs} == theirs

@@ -53,7 +53,7 @@ def _target(s: State, c: Configuration, i: int, k: int) -> bool:
     if y.outcome or c.is_compaction(k):
         return False
     if y.rolled == 1 and y.roller != i and c.rules.claims and not rolling_back(s, y.roller):
-        return False  # a rollback belongs to whoever claimed it, until that one is settled (I12)
+        return False  # a rollback belongs to its claimant until that one is settled (I12)
     if not c.rules.proof_before_rollback and owner >= 0 and not s.incs[owner].alive and y.record == "P":
         return True
     if not c.rules.chosen_by_record and y.requested and not y.completed:
@@ -201,7 +201,7 @@ def _finish(s: State, c: Configuration, i: int) -> Iterator[Step]:
 def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
     """Late files that bear the instant are removed.
 
-    Of an Abandoned one the sweep is repeated when no executor is left (F4, I5).
+    The sweep of an Abandoned one is repeated when no executor is left (F4, I5).
     """
     k = s.incs[i].work
     y, owner = s.instants[k], c.owner(k)

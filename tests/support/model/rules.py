@@ -147,7 +147,7 @@ class Configuration:
     deaths: frozenset[int] = frozenset()
     """Incarnations whose driver may die."""
     unknown: str = ""
-    """PUTs that have a life of their own on the wire: r, i, m, c."""
+    """PUTs that are independent on the wire: r, i, m, c."""
     hold_limit: frozenset[int] = frozenset()
     """Incarnations that may exceed maxHoldSeconds, or be fenced by a person, in good health."""
     max_acquires: int = 2

@@ -7,8 +7,8 @@ cycle 2   ready → held2 → metadata → promised → sent → finishing → d
           publication under the lock … → unsure: a PUT of unknown outcome; failing → failed →
           abandoned: the instant is left behind
 
-Where keys are modelled they are compared in `ready`, without the lock, and in `held2`, where the
-lock may be given back once for another comparison outside.
+If keys are modelled, they are compared in `ready`, without the lock, and in `held2`, where the lock
+may be given back once for another comparison outside.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ real run and rejects every step that the protocol forbids.
 
 A step whose answer was lost may or may not have been executed, at any later time: the replay then
 keeps every state that is still possible, and rejects a step when it is forbidden in all of them.
-A process that is killed between etcd's answer and the line about it leaves no line at all: what a
-fenced incarnation did last may be missing, one step of each (`unlogged.py`).
-Exit status 1 on a rejection, 2 when there is no protocol line at all.
+A process that is killed between etcd's answer and the line about it leaves no line at all: the last
+step of each fenced incarnation may be missing (`unlogged.py`). Exit status 1 on a rejection, 2 when
+there is no protocol line at all.
 
 --complete    the run has ended in order: at the end nobody may be left registered, holding, fenced
               but not settled, or with a pending instant
@@ -106,7 +106,7 @@ def _replay(table: str, events: list[Event], complete: bool, start: TableState) 
             verdict.rejections.append(f"{e.where}: {e.said()}: {wrong}")
             return verdict
     if complete:
-        # What is still without an answer at the end may have been executed all the same.
+        # A request that is still without an answer at the end may have been executed nevertheless.
         left = [_unfinished(t) for s in states for t in (_closure(s, events[-1]) if s.maybe else [s])]
         if all(left):
             verdict.rejections.append(f"at the end of the trace: {left[0]}")

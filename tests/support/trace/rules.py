@@ -182,7 +182,7 @@ def _claim(s: TableState, e: Event) -> str:
             else "it claims an instant without record, and nobody is being settled: the instant is foreign (I7)"
         )
     for holder in ({record.claimed} - {""}) | (set() if record.state == "Abandoned" else {record.owner}):
-        # Who has something Pending has not left (F70)
+        # An incarnation with something Pending has not left (F70)
         if holder != e.actor and not (s.proven(holder) and (s.no_operator or holder in s.settles)):
             return f"it takes the instant from {short(holder)}, which is not settled (I12)"
     return ""

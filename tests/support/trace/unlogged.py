@@ -13,8 +13,8 @@ from tests.support.trace.events import Event, in_order
 
 
 def unlogged(events: list[Event], wrong: Event) -> Iterator[tuple[Event, list[Event]]]:
-    """For a step that is forbidden after what the logs tell: what a killed process may have done
-    before it, and the trace with that step.
+    """For a step that is forbidden according to the logs: a step that a killed process may have
+    done before it, and the trace with that step.
 
     Only what an incarnation that is fenced would have logged last.
     """

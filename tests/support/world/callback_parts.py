@@ -1,5 +1,5 @@
-"""Parts for the tests of the commit callback: an HTTP server that does what it is told, etcd's
-compare-and-set, and a timeline to commit to.
+"""Parts for the tests of the commit callback: a scripted HTTP server, etcd's compare-and-set, and a
+timeline to commit to.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def receiver() -> Iterator[Receiver]:
 class Store:
     """Keys with revisions, as `hudi_runtime.process.etcd.Etcd` has them.
 
-    Encoded, so that only what can be stored is. What it cannot, and etcd can: a lease, a
-    transaction over several keys, a permission that is denied, a stale read.
+    Encoded, so that only what can be stored is. It lacks abilities of etcd: a lease, a transaction
+    over several keys, a permission that is denied, a stale read.
     """
 
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)

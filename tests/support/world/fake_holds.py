@@ -1,7 +1,7 @@
 """A table with commits and cleans, and an etcd for holds, in one fake.
 
-What it cannot, and the real parts can: a listing that fails but where a test says so, a put that is
-lost, a clean that deletes less than its plan says.
+It lacks abilities of the real parts: a listing that fails except where a test says so, a put that
+is lost, a clean that deletes less than its plan says.
 """
 
 from __future__ import annotations

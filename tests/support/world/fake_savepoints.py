@@ -1,7 +1,7 @@
 """A table with two commits, a session and an etcd for savepoints, in one fake.
 
-What it cannot, and the real parts can: a lock that somebody else has or that is lost, a compare
-that fails, a lost answer; a put compares nothing, and a savepoint has no files.
+It lacks abilities of the real parts: a lock that somebody else has or that is lost, a compare that
+fails, a lost answer; a put compares nothing, and a savepoint has no files.
 """
 
 from __future__ import annotations

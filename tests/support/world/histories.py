@@ -197,7 +197,7 @@ class Player:
     def _known(self, pod: Pod) -> bool:
         """Whether the operator has written down that there was such a pod.
 
-        Who strips the finalizer off another one leaves no trace of it.
+        A user who strips the finalizer off another one leaves no trace of it.
 
         That is a driver in the second of its birth, which is made again under its number, and an
         executor whose driver lives, which nobody waits for then (docs/operate/operations.md).
@@ -239,7 +239,7 @@ class Player:
             process.paused = how == "pause"
 
     def _publisher_dies(self, wire: float) -> None:
-        """Whoever is about to publish dies with its request on the wire."""
+        """A process that is about to publish dies with its request on the wire."""
         for process in [p for p in self.world.processes if p.alive and p.role == "writer" and p.step == 4]:
             self.world.wire_seconds = wire
             self.world.kill(process)

@@ -1,8 +1,8 @@
-"""A simulated world that judges whatever is done in it by what is true in it: which processes run,
-which requests are on the wire, what was acknowledged.
+"""A simulated world that judges every action in it by its true state: running processes, requests
+on the wire, acknowledged commits.
 
 Nothing here asks the operator's code or believes what a settle record says of itself; the records
-are only compared with the truth. What breaks which invariant:
+are only compared with the truth. Violations of invariants:
 
 * I1: the operator deletes a lock while a process of its owner runs, or before the drain is over;
   one acquires while another's commit is on the wire

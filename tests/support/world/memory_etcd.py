@@ -55,8 +55,8 @@ class MemorySession:
     """Claims as the Java session does (`InstantProtocol.claim`, `ClaimTest`): only from the present
     executor of an instant, and only when it is settled.
 
-    What the real one can and this cannot: an answer that is lost, a key that changes between its
-    read and its transaction, a fence, permissions.
+    It lacks abilities of the real one: an answer that is lost, a key that changes between its read
+    and its transaction, a fence, permissions.
     """
 
     inc, table_id, state = "agent", "x", "LIVE"

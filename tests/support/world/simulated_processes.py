@@ -86,7 +86,7 @@ class Processes(Store):
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
-            # The container's end is told a moment before the pod's.
+            # The container's end is reported a moment before the pod's.
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
         elif (
             pod.beside
@@ -118,7 +118,7 @@ class Processes(Store):
     def refuse(self, pod: Pod) -> None:
         """The kubelet, perhaps restarted, does not admit the pod.
 
-        What runs of it is ended later.
+        Its running containers are ended later.
         """
         pod.phase, pod.silent = "Failed", True
 

@@ -119,7 +119,7 @@ class Process:
     """It commits one batch after the other, and looks at the gate between two of them."""
     commits: int = 0
     assignment: int = 0
-    """Of an agent: revision of the assignment whose table it has prepared."""
+    """For an agent: revision of the assignment whose table it has prepared."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def raw(value: dict[str, Any]) -> object:
 
 @dataclass
 class Store:
-    """API server and etcd: what is written there, and what the operator may see of it.
+    """API server and etcd: their contents, and the part that the operator may see.
 
     Beside it the truth.
     """
@@ -240,7 +240,7 @@ class Store:
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
-    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the
+    """Pods run in sandboxes with their own kernels (Kata): a JVM reads another boot id than the
     node has.
     """
     wide_at: float | None = None

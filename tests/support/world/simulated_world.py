@@ -50,7 +50,8 @@ class World(Effects, Agents):
     def reconcile(self, crash_after: int | Callable[[int], int] | None = None) -> act.Plan:
         """One look; `crash_after`: die after that many actions, and lose all timers.
 
-        A function is asked with the number of actions. Who has no action left does not die.
+        A function is asked with the number of actions. An operator that has no action left does not
+        die.
         """
         observed = self.observe()
         plan = plan_table(observed, CONFIG)
