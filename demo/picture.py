@@ -55,7 +55,7 @@ MARKS = {
 }
 """The end of a bar as a path around its end: a font may lack such signs, or give them any width."""
 LEFT, RIGHT, TOP, HIGH, TALL = 150, 20, 44, 26, 14
-"""Of the SVG: its margins, and the heights of a row and of a bar."""
+"""Sizes of the SVG: its margins, and the heights of a row and of a bar."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from hack.sbom.sbom import OFFICIAL_SITE, SITE, Image, normal
 
 Component = dict[str, Any]
 IMAGES = ("operator", "gateway", "spark", "etcd")
-"""Those that are meant to be pushed; `s3` is a server of the tests."""
+"""Images that are meant to be pushed; `s3` is a server of the tests."""
 NOT_FOUND = "not found"
 DOCS = "usr/share/doc/"
 OURS = "Apache-2.0"

@@ -49,7 +49,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 CALM = 1.0
 """Seconds that a change waits for others."""
 AT_LEAST = 15.0
@@ -68,7 +68,7 @@ Document = AsyncGenerator[JsonDict]
 
 
 class Places:
-    """So many requests at once, and a quarter of them in the name of one token."""
+    """Limit on concurrent requests, and a quarter of it for those with one token."""
 
     def __init__(self, number: int) -> None:
         self._free, self._most = number, max(1, number // 4)
@@ -193,7 +193,7 @@ class Pages:
                 yield {**told, "at": _now(), "all": False, "rows": fresh, "gone": gone}
 
     async def _allowed(self, token: str) -> tuple[str, ...]:
-        """Those of the operator's namespaces in which the user may list tables and writers."""
+        """Namespaces of the operator in which the user may list tables and writers."""
         found: list[str] = []
         refused: Refused | None = None
         for space in self._namespaces:

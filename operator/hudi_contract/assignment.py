@@ -55,7 +55,7 @@ class CatalogOrder(Record):
     """The catalog in which the table is listed: a Hive Metastore, or AWS Glue."""
 
     uris: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Of one metastore: `thrift://host:port`. Empty: Glue."""
+    """Addresses of one metastore: `thrift://host:port`. Empty: Glue."""
     region: str = field(default="", metadata=LEFT_OUT)
     """AWS region of Glue."""
     account: str = field(default="", metadata=LEFT_OUT)

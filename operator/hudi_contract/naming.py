@@ -38,7 +38,7 @@ LABEL_ROLE = f"{GROUP}/role"
 LABEL_DRIVER = f"{GROUP}/driver"
 LABEL_AGENT = f"{GROUP}/agent"
 LABEL_PRIORITY_CLASS = f"{GROUP}/priority-class"
-"""Of an executor whose podTemplate names a priority class."""
+"""Label of an executor whose podTemplate names a priority class."""
 MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
 """The label of everything that the operator makes."""
 LABEL_COMPONENT = "app.kubernetes.io/component"

@@ -72,7 +72,7 @@ class UnsavepointRequest(Record):
     kind: RequestKind = RequestKind.UNSAVEPOINT
     name: str = ""
     instant: Time = ""
-    """Of the savepoint, as a person has named it: any other one is refused."""
+    """Instant of the savepoint, as a person has named it: any other one is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class HoldRequest(Record):
     kind: RequestKind = RequestKind.HOLD
     name: str = ""
     table_uid: str = ""
-    """Of the HudiTable: another one with the same hold begins anew."""
+    """Uid of the HudiTable: another one with the same hold starts over."""
     instant: Time = ""
     """Requested time of the commit; empty: the last one."""
     since_ms: Ms = 0

@@ -12,7 +12,7 @@ PATTERN = (
     "(?i)secret|passw|pwd|token|credential|signature|private|api[._-]?key|access[._-]?key|account[._-]?key|"
     "(^|[._-])(key|sas|jwt|pem|json|dsn|auth|conn(ection)?[._-]?str(ing)?)([._-]|$)"
 )
-"""Also what Java's regular expressions accept, for `spark.redaction.regex`."""
+"""Pattern that Java's regular expressions also accept, for `spark.redaction.regex`."""
 _NAME = re.compile(PATTERN)
 _PLACE = re.compile(r"(?i)(file|path|dir|url|uri|host|endpoint|provider|alias)$")
 

@@ -19,7 +19,7 @@ class GateState(StrEnum):
     CLOSED = "closed"
     """Agents, and the attempts in `admitted`."""
     FROZEN = "frozen"
-    """Nobody: etcd, or the ownership of the table, is in doubt."""
+    """No incarnation: etcd, or the ownership of the table, is in doubt."""
 
 
 class FencingMode(StrEnum):

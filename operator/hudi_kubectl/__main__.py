@@ -57,7 +57,7 @@ _CHANGES = (
 )  # fmt: skip
 """Commands that change an object."""
 _ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "attest")
-"""Those of them that ask before they do what cannot be taken back."""
+"""Commands that ask before they do something that cannot be undone."""
 _TAKES_MORE = ("import", "audit")
 """Commands that hand on what follows `--`."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -389,7 +389,7 @@ def _plan(kubectl: Kubectl, screen: Screen, files: Sequence[str]) -> int:
 
 
 def _newer_python() -> str:
-    """One that can run the plan, from the PATH. Raises Failed if there is none."""
+    """A Python that can run the plan, from the PATH. Raises Failed if there is none."""
     for minor in range(PLAN_NEEDS[1] + 9, PLAN_NEEDS[1] - 1, -1):
         found = shutil.which(f"python3.{minor}")
         if found and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:

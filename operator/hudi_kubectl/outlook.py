@@ -84,7 +84,7 @@ class Namespace:
     tables: Mapping[str, Table]
     writers: Mapping[str, Writer]
     defaults: Defaults = _NONE
-    """Those for its writers, as they would be."""
+    """Defaults for its writers, as they would be."""
 
 
 # ---------------------------------------------------------------- tables
@@ -378,7 +378,7 @@ def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
 
 # ---------------------------------------------------------------- defaults of a namespace
 def defaults_of(config_map: JsonDict | None, loads: Callable[[str], object]) -> Defaults:
-    """Those in a ConfigMap; None: there is none.
+    """Defaults in a ConfigMap; None: there is none.
 
     ``loads``: reads YAML, for which the operator has a package that need not be here. Raises
     ValueError.

@@ -13,7 +13,7 @@ from hudi_kubectl.screen import Screen
 
 _EVERY_SECONDS = 1.0
 _MOST_ERRORS = 10
-"""So many reads in a row may fail: an API server that restarts ends no wait."""
+"""Number of reads in a row that may fail: an API server that restarts ends no wait."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 

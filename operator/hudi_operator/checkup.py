@@ -50,7 +50,7 @@ def ready(url: SplitResult) -> str:
 
 
 def trusted(url: SplitResult, authority: str) -> str:
-    """Until when the certificate is valid that is shown for this name, as gRPC asks for it.
+    """Say when the certificate that is shown for this name, as gRPC asks for it, ends.
 
     Raises OSError when there is no connection, or when the certificate is not one of the authority
     in this file for this name.

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""Of the repository."""
+"""Root of the repository."""
 CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
 """Folder of built and downloaded files, see hack/env.sh."""
 

@@ -1,4 +1,4 @@
-"""In which order the files of a tier run.
+"""Order in which the files of a tier run.
 
     python -m pytest -p tests.support.order --oldest-first FILE tests/tiers/component/crds
 

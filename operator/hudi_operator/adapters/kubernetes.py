@@ -378,7 +378,7 @@ class KubernetesStore:
         return None if found is None else pod_facts(found)
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
-        """Those of the named nodes that exist."""
+        """Named nodes that exist."""
         found = await asyncio.gather(*(self.get("Node", "", name) for name in sorted(set(names))))
         return {node["metadata"]["name"]: node_facts(node) for node in found if node is not None}
 

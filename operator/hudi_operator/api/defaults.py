@@ -39,7 +39,7 @@ the text that is written there.
 
 @dataclass(frozen=True)
 class Defaults:
-    """Those of one namespace. ``fields``: a part of a HudiWriter's spec; empty: there are none.
+    """Defaults of one namespace. ``fields``: a part of a HudiWriter's spec; empty: there are none.
 
     ``problem``: why they cannot be used: ConfigMap, field, value and rule. No attempt starts then.
     """

@@ -19,7 +19,7 @@ from hudi_operator.model.store_access import Credentials, Revocation, StoreAnswe
 
 JsonDict = dict[str, Any]
 KEPT_ATTEMPTS = 256
-"""Of one table."""
+"""Number of attempts of one table that are remembered."""
 
 
 @dataclass

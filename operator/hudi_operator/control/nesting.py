@@ -64,7 +64,7 @@ class Overlapping:
     """Other HudiTables whose folder overlaps with one that was never open."""
 
     blocking: tuple[str, ...] = ()
-    """Those that keep it from its folder, as ``ns/name``."""
+    """Tables that keep it from its folder, as ``ns/name``."""
     gates: Mapping[str, int] = field(default_factory=dict)
     """By table id of each of them: mod revision of the gate that was seen; 0: none."""
 

@@ -350,7 +350,7 @@ class Observer:
     async def _config_maps(
         self, namespace: str, table: str
     ) -> tuple[tuple[HeldConfigMap, ...], tuple[HeldConfigMap, ...]]:
-        """Those that our finalizer keeps, and those that it does not and may."""
+        """ConfigMaps that our finalizer keeps, and those that it may keep but does not."""
         wanted = {**naming.MANAGED, naming.LABEL_TABLE: naming.label_value(table)}
         selector = ",".join(f"{name}={value}" for name, value in wanted.items())
         found = await self._kubernetes.list_metadata("ConfigMap", namespace, labels=selector)

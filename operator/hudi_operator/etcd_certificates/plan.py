@@ -47,11 +47,12 @@ class Settings:
     """Names and durations, in seconds."""
 
     name: str
-    """Of the StatefulSet and the Service of etcd; Secrets are called ``<name>-<identity>``."""
+    """Name of the StatefulSet and the Service of etcd; Secrets are called ``<name>-<identity>``."""
     namespace: str
     members: int = 1
     gateway: str = "hudi-operator-gateway"
-    """Of the StatefulSet and the Service of the gateway, which pods see in the place of etcd."""
+    """Name of the StatefulSet and the Service of the gateway, which pods see in the place of etcd.
+    """
     authority_seconds: int = 5 * 365 * 86400
     server_seconds: int = 30 * 86400
     client_seconds: int = 7 * 86400

@@ -68,7 +68,7 @@ class _Shown:
 
 
 class _Certificates:
-    """Until when certificates are valid, read at each scrape."""
+    """Ends of certificates, read at each scrape."""
 
     def __init__(self) -> None:
         self.files: Mapping[str, str] = {}
@@ -160,7 +160,7 @@ class Metrics:
         self._certificates.files = dict(files)
 
     def certificate_shown(self, name: str, expires: float) -> None:
-        """Until when the certificate is valid that a server has shown; 0: it showed none."""
+        """Store the end of the certificate that a server has shown; 0: it showed none."""
         if expires:
             self._certificates.seen[name] = expires
         else:

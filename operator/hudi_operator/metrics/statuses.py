@@ -103,7 +103,7 @@ def _callback(where: tuple[str, str], shown: JsonDict) -> Iterator[Sample]:
 
 
 def _catalog(where: tuple[str, str], shown: JsonDict, timeline: JsonDict) -> Iterator[Sample]:
-    """Of a table in a catalog. Until a first commit is there, only its failures."""
+    """Series of a table in a catalog. Until there is a first commit, only its failures."""
     if not shown:
         return
     yield "hudi_operator_catalog_failures", where, int(shown.get("failures") or 0)

@@ -102,7 +102,7 @@ class ConsentBindingConfig:
     service_account: str = ""
     """The operator's own."""
     namespace: str = ""
-    """Of that account."""
+    """Namespace of that account."""
 
     @property
     def given(self) -> bool:

@@ -222,7 +222,9 @@ class Observed:
     held_config_maps: tuple[HeldConfigMap, ...] = ()
     """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
     unheld_config_maps: tuple[HeldConfigMap, ...] = ()
-    """Those that it does not keep: of pods without executors, or of an operator that knew none."""
+    """ConfigMaps without our finalizer: of pods without executors, or of an operator without this
+    rule.
+    """
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()

@@ -185,7 +185,7 @@ class KubernetesPort(Protocol):
         """One pod; None when it does not exist."""
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
-        """Those of the named nodes that exist."""
+        """Named nodes that exist."""
 
     async def annotations(self, kind: str, namespace: str, name: str) -> Mapping[str, str] | None:
         """Annotations of one object, without its content; None when it does not exist."""

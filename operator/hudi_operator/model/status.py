@@ -45,11 +45,11 @@ class AttemptEntry(Record):
     ready_time: str = field(default="", metadata=LEFT_OUT)
     """Time at which it was first seen registered."""
     counted_from: str = field(default="", metadata=LEFT_OUT)
-    """From when its deadline is counted, later than its own beginning by the time of waits that are
-    over, or because the operator's clock was behind; empty: neither.
+    """Time from which its deadline is counted. It is later than its start by the length of past
+    waits, or because the operator's clock was behind; empty: neither.
     """
     waiting_since: str = field(default="", metadata=LEFT_OUT)
-    """Since when it waits for others, which does not count; empty: it does not."""
+    """Begin of its wait for others, which does not count; empty: it does not wait."""
     stopped_for: str = field(default="", metadata=LEFT_OUT)
     """Class of the deadline for which it was asked to stop; empty: it was not."""
     out_of_memory: str = field(default="", metadata=LEFT_OUT)
@@ -302,7 +302,7 @@ def numbered_attempts(status: Mapping[str, Any]) -> tuple[AttemptEntry, ...]:
 
 
 def in_order(found: tuple[AttemptEntry, ...]) -> tuple[AttemptEntry, ...]:
-    """Those entries in the order of numbers. Raises ValueError for an entry without a number."""
+    """The same entries in the order of numbers. Raises ValueError for an entry without a number."""
     if any(not entry.number for entry in found):
         raise ValueError("an entry has no number")
     return tuple(sorted(found, key=lambda entry: entry.number))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Values = tuple[str, ...]
-"""Of the partition columns, in their order."""
+"""Values of the partition columns, in their order."""
 
 
 @dataclass(frozen=True)

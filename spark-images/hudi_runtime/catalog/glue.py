@@ -27,7 +27,7 @@ INSTANT, COMPLETION = "last_commit_time_sync", "last_commit_completion_time_sync
 CREATED_AT_ONCE, DELETED_AT_ONCE = 100, 25
 """Partitions of one request, as Glue allows."""
 ATTEMPTS = 3
-"""Of one request; Glue limits their rate."""
+"""Tries of one request; Glue limits the rate of requests."""
 LONGEST_WAIT_SECONDS = 20.0
 _KEPT = ("Description", "Owner", "Retention", "ViewOriginalText", "ViewExpandedText", "TargetTable")
 """Fields of a table that others may have set; an update would take them away."""

@@ -14,7 +14,7 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 FOLDER = Path("/opt/hudi/classes")
-"""Of the image (its Dockerfile makes both files); nowhere else is it used."""
+"""Folder in the image (its Dockerfile makes both files); it is used nowhere else."""
 ARCHIVE, CLASS_PATH = "classes.jsa", "class-path"
 _PROCESSES = Path("/proc")
 

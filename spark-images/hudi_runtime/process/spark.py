@@ -190,7 +190,7 @@ def _print_threads(context: Any, executor: str) -> None:
 
 
 MAX_TASKS = 1000
-"""Of a stage, for a message."""
+"""Limit on the tasks of a stage that are read for a message."""
 
 
 def lost_executors(spark: SparkSession) -> bool:

@@ -22,9 +22,11 @@ class _Batches:
     """The last batch of a thread, or of the process."""
 
     number: int = 0
-    """Of the batch, in the order of reads and batches; 0: there was none."""
+    """Number of the batch, in the order of reads and batches; 0: there was none."""
     base: Base | None = None
-    """Of the rows that it may be made from; of the process: that any batch then could be."""
+    """Base of the rows that it may be made from; for the process, of rows that any batch could be
+    made from.
+    """
 
 
 class _Thread(threading.local):

@@ -56,7 +56,7 @@ JOBS = 50
 TURNS = 3
 WARM_UP = 2
 KILLED_AT = 0.3
-"""Of the drivers."""
+"""Share of the drivers that exist when the operator is killed."""
 SECONDS = 900.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NOISE = 0.1
@@ -321,7 +321,7 @@ def crash(made: Arena, jobs: int) -> JsonDict:
 
 
 def requests(audit: Path, began: float, ended: float, jobs: int) -> JsonDict:
-    """Of the operator's account between two times, from the API server's audit log."""
+    """Requests of the operator's account between two times, from the API server's audit log."""
     counted: collections.Counter[str] = collections.Counter()
     refused: collections.Counter[str] = collections.Counter()
     for line in audit.read_text().splitlines():
@@ -362,7 +362,7 @@ def _stat(pid: str) -> list[str]:
 
 
 def _cpu(pids: list[str]) -> float:
-    """Of these processes and of the children that they have waited for, in seconds."""
+    """Processor seconds of these processes and of the children that they have waited for."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):

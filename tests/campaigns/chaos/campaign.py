@@ -104,7 +104,7 @@ class Run:
         self._table = workload.table(cell)
         self._names = [f"w{number}" for number in range(SOURCES)] + ["threads"]
         self.faults: list[dict[str, Any]] = []
-        """Those of the run so far."""
+        """Faults of the run so far."""
 
     def run(self) -> dict[str, Any]:
         """Write, break, end, look."""

@@ -40,7 +40,7 @@ GROWTH = 4
 """Keys that come into reach with each batch."""
 PARTITIONS = 3
 THREADS = 2
-"""Of the program that writes with several threads."""
+"""Threads of the program that writes with several threads."""
 
 LISTS = (1_000_001, 1_000_002, 1_000_003, 1_000_004)
 """Keys of the lists, in the partition `lists`."""

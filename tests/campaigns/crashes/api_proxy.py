@@ -162,7 +162,7 @@ class ApiProxy:
         await site.start()
 
     def stop(self) -> None:
-        """Nobody answers on this port any more, and all connections end."""
+        """Stop listening on this port, and close all connections."""
         self.loop.run(self._stop())
 
     async def _stop(self) -> None:

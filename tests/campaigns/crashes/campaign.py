@@ -168,7 +168,7 @@ class Results:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def forget_references(self) -> None:
-        """Those of another start: its servers had other certificates and ports."""
+        """Forget references of another start: its servers had other certificates and ports."""
         for path in self.directory.glob("*/*reference-*.json"):
             path.unlink()
 

@@ -93,7 +93,7 @@ class EtcdProxy(grpc.GenericRpcHandler):
         self._server = server
 
     def stop(self) -> None:
-        """Nobody answers on this port any more."""
+        """Stop listening on this port."""
         self.cut += self._streams
         self._server.stop(grace=0).wait()
 

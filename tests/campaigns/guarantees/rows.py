@@ -40,7 +40,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[Cell | None, ...]:
-        """Those of the four columns of phenomena."""
+        """Cells of the four columns of phenomena."""
         return self.duplicates, self.lost_update, self.write_skew, self.reader
 
 
@@ -272,6 +272,6 @@ ROWS = (
 
 
 def named() -> Iterator[str]:
-    """Those that the cells name."""
+    """Tests that the cells name."""
     for row in ROWS:
         yield from (cell.test for cell in row.cells if cell is not None)

@@ -19,7 +19,7 @@ from tests.campaigns.mutations.mutation import JAVA_TESTS, java_class
 MODULE = "spark-images/etcd-lock"
 MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
 TIERS = ("unit", "model", "java", "component", "hudi")
-"""Those that judge, the cheapest first."""
+"""Tiers that judge, the cheapest first."""
 LANES = (("unit", "model", "component"), ("java", "hudi"))
 """Tiers that may run side by side: the first lane needs neither real time nor a JVM, except for a
 few tests of the operator with an etcd.

@@ -120,7 +120,7 @@ def sources(of: Mutation, root: Path = ROOT) -> dict[str, str]:
 
 
 def missing_tests(tests: Iterable[str], root: Path = ROOT) -> list[str]:
-    """Those of the named tests that do not exist."""
+    """Named tests that do not exist."""
     found = []
     for test in tests:
         file, _, name = test.partition("::")

@@ -185,7 +185,7 @@ class Module:
 
 
 def modules() -> dict[str, Module]:
-    """Those that plan or act, by name: names of two packages do not meet here."""
+    """Modules that plan or act, by name: names of two packages do not collide here."""
     found = {}
     for folder in ("plan", "control"):
         for path in sorted((CODE / folder).rglob("*.py")):

@@ -74,7 +74,7 @@ def docs_of(class_: type) -> dict[str, str]:
 
 
 def classes(module: ModuleType, base: type) -> list[type]:
-    """Those that a module defines, in its order."""
+    """Classes that a module defines, in its order."""
     found = [
         one
         for one in vars(module).values()

@@ -154,7 +154,7 @@ def reviewed() -> Iterator[tuple[str, list[str]]]:
 
 
 def run(found: tuple[Test, ...]) -> str:
-    """In which runs they are, counted."""
+    """Runs that contain them, with their numbers."""
     kinds = {kind: sum(test.run == kind for test in found) for kind in (EVERY, catalog.PART, ALL)}
     return ", ".join(f"{kind} ({number})" for kind, number in kinds.items() if number)
 

@@ -86,8 +86,8 @@ SHOWN = (
     "CALL show_fs_path_detail",
     "CALL show_logfile_metadata",
 )
-"""Of the list, what shows something only where there is something: that it has run is seen by its
-rows.
+"""Statements of the list that show something only if there is something: their rows show that they
+have run.
 """
 REACHED = (*SHOWN, "CALL show_rollback_detail")
 """Statements that need an argument, a type of table or an index: an error means that they have done

@@ -118,7 +118,7 @@ def fresh(case: str, kind: str) -> bool:
 
 
 def verdict(result: Mapping[str, Any]) -> str:
-    """Of one case: `ok`, `damaged`, or `not whole` when a step is missing."""
+    """Verdict of one case: `ok`, `damaged`, or `not whole` when a step is missing."""
     if any(map(_damage, _cells(result))):
         return "damaged"
     return "ok" if result.get("whole") else "not whole"

@@ -183,8 +183,8 @@ class Scene:
         wait_for(f"a commit of {self.live}", lambda: self.commits(since, time.time() + MILLION) or None, seconds=150)
 
     def assert_blocked(self, at: float, record: Settling) -> None:
-        """Nobody has committed while the dead one's lock stood, which ended after proof and drain
-        (I1), and then somebody has.
+        """Assert that no commit completed while the dead one's lock stood, which ended after proof
+        and drain (I1), and that one completed afterwards.
         """
         assert "Draining" in record.phases, f"unlocked without proof of death: {record}"
         drained = record.phases["Unlocked"] - record.phases["Draining"]

@@ -47,7 +47,7 @@ def exceptions() -> tuple[Place, ...]:
 
 
 def of_source(file: str, text: str) -> Iterator[Place]:
-    """Those of one file. ValueError as above."""
+    """Places in one file. ValueError as above."""
     tree = ast.parse(text)
     yield from _of_tables(file, tree)
     covered = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 KEPT_SINCE = "2026-11-28"
-"""Of results that were replaced before that day nothing was kept."""
+"""Day since which results that are replaced are kept in `earlier`."""
 
 Result = Mapping[str, Any]
 

@@ -228,7 +228,7 @@ class Gateway:
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """Process id of the running process."""
         assert self._process is not None
         return self._process.pid
 

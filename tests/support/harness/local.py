@@ -60,7 +60,7 @@ CLASS_PATH = ":".join([*class_archive.CLASS_PATH, str(JAR)])
 SHORT_LIVED = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
 """Options of JVMs that live for a moment."""
 JAVA_OPTIONS = f"{SHORT_LIVED} {class_archive.java_options()}".rstrip()
-"""Of those with `CLASS_PATH`."""
+"""Options of processes with `CLASS_PATH`."""
 PLAIN_SPARK = {
     "spark.driver.memory": "700m",
     "spark.driver.host": "127.0.0.1",
@@ -70,7 +70,7 @@ PLAIN_SPARK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
 }
-"""Of a writer that knows nothing of this project."""
+"""Settings of a writer that knows nothing of this project."""
 USER_CODE = Path(__file__).with_name("user_code.py")
 AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"

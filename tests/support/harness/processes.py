@@ -61,7 +61,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Of the Python process."""
+        """Process id of the Python process."""
         return self._process.pid
 
     def poll(self) -> int | None:

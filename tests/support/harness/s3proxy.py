@@ -87,7 +87,7 @@ class Refused:
     left: float
     """Number of requests left; infinite: until `stop`."""
     lines: list[str] = field(default_factory=list)
-    """Those that were refused."""
+    """Request lines that were refused."""
 
     def stop(self) -> None:
         self.left = 0

@@ -71,7 +71,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Of the API server, for clients that do not authenticate."""
+        """Address of the API server, for clients that do not authenticate."""
         return f"http://127.0.0.1:{self._port}"
 
     def _answers(self) -> bool:
@@ -191,7 +191,7 @@ class Etcd:
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """Process id of the running process."""
         assert self._process is not None
         return self._process.pid
 

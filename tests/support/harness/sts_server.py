@@ -96,7 +96,7 @@ class StsServer:
         until("the IAM service runs", Path(socket).exists, timeout=30)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        """Of the S3 server."""
+        """URL of the S3 server."""
         self._run(
             "s3", port, "--region", REGION, "--iam-standalone-endpoint", socket, "--iam-cache-disable",
             "posix", "--default-etag", LAID, str(files),

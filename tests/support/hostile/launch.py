@@ -18,7 +18,7 @@ from tests.support.hostile.vocabulary import ENDPOINT, NAMESPACE, OF_OTHERS, PRE
 JsonDict = dict[str, Any]
 
 ALLOWED_IMAGES = ("x:1", "registry.example.com/*", "registry/*")
-"""Of the tests' clusters: the images of examples, of the grammar, and of other tests."""
+"""Allowed images of the tests' clusters: those of examples, of the grammar, and of other tests."""
 CONFIG = OperatorConfig(
     allowed_schemes=("s3a", "gs", "hdfs", "abfss"),
     path_prefixes={NAMESPACE: (PREFIX,)},

@@ -114,7 +114,7 @@ def _volume(volume: JsonDict) -> None:
 
 
 def _containers(found: list[JsonDict], template: JsonDict, main: str, volumes: set[str]) -> None:
-    """Those that a template adds: its own, with no more rights than the operator's."""
+    """Check the containers that a template adds: they have no more rights than the operator's."""
     spec = template.get("spec") or {}
     theirs = [c for c in spec.get("containers") or [] if c["name"] != main] + list(spec.get("initContainers") or [])
     assert [one["name"] for one in found] == [one["name"] for one in theirs]

@@ -32,9 +32,9 @@ class Fake:
     fails_at_deletion: str = ""
     gate: str = "closed"
     revision: int = 1
-    """Of the gate."""
+    """Revision of the gate."""
     reopens: int = 0
-    """So often the gate is put while a savepoint is taken."""
+    """Number of times that the gate is put while a savepoint is taken."""
     overtakes: str = ""
     """A commit that completes before the lock is given to a savepoint, behind another gate."""
     behind: dict[str, int] = field(default_factory=dict)

@@ -173,7 +173,7 @@ class Agents(Processes):
         return {t: action for t, action in sorted({**self.foreign, **recorded}.items()) if t not in ended}
 
     def _foreign(self) -> dict[str, str]:
-        """Those without a record."""
+        """Instants without a record."""
         return {t: action for t, action in self._pending().items() if f"instant/{t}" not in self.kv}
 
     def _timeline(self, process: Process) -> TimelineReport:
@@ -324,7 +324,7 @@ class Agents(Processes):
         return [SettleRecord.known(key.value) for key in self.names("settle").values()]
 
     def _frozen(self) -> bool:
-        """Nobody acquires then, and the table may be another's soon."""
+        """Whether the gate is frozen: nobody acquires then, and the table may be another's soon."""
         return bool(self.kv["gate"].value["state"] == GateState.FROZEN)
 
     def judge(self, id: str) -> None:

@@ -213,7 +213,7 @@ class Store:
     foreign: dict[str, str] = field(default_factory=dict)
     """Pending instants (and actions) of writers that know nothing of the lock."""
     beating: set[str] = field(default_factory=set)
-    """Those of them whose heartbeat file is young."""
+    """Instants among them whose heartbeat file is young."""
     bootstrap_hang_at: int | None = None
     """Step of a bootstrap at which new agents hang (None: they finish)."""
     bootstrap_error: str = ""
@@ -222,7 +222,7 @@ class Store:
     held: dict[str, HeldConfigMap] = field(default_factory=dict)
     """ConfigMaps with our finalizer, by name."""
     unheld: dict[str, HeldConfigMap] = field(default_factory=dict)
-    """Those of an older operator, without it."""
+    """ConfigMaps of an older operator, without the finalizer."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
     restore_hang_at: int | None = None

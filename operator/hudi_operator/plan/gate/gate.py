@@ -52,7 +52,7 @@ PARAMETERS = (
 
 
 def parameters(table: TableSpec) -> Gate:
-    """Those parameters from the spec; all other fields are empty."""
+    """Gate with the parameters from the spec; all other fields are empty."""
     return Gate(
         mode=FencingMode(table.fencing.mode),
         protocol_version=keys.PROTOCOL_VERSION,

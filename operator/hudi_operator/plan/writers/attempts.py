@@ -165,7 +165,7 @@ def _times(entry: AttemptEntry) -> tuple[str, ...]:
 
 
 def _counted_from(view: View) -> str:
-    """From when a deadline counts that begins now, where the operator's clock is behind."""
+    """Start of a deadline that begins now, if the operator's clock is behind."""
     behind = view.latest_ms - view.now_ms > 1000 * held_up.NOTED_SECONDS
     return conditions.rfc3339(view.latest_ms) if behind else ""
 

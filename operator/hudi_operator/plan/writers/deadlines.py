@@ -49,12 +49,12 @@ class Deadline:
     class_: str
     seconds: int
     since_ms: int
-    """From when it is counted: waits that are over are left out."""
+    """Time from which it is counted; past waits are left out."""
     awaited: str
     wait: Wait | None = None
     """The wait of the attempt for something other than its own work; None: it does not wait."""
     waits_since_ms: int | None = None
-    """From when on time does not count; None: it counts."""
+    """Time from which the clock is stopped; None: it runs."""
 
     def _spent_ms(self, now_ms: int) -> int:
         return (now_ms if self.waits_since_ms is None else self.waits_since_ms) - self.since_ms
