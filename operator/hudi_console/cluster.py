@@ -191,7 +191,7 @@ async def connected(server: str, ca_file: str = "") -> AsyncIterator[Cluster]:
         raise ValueError(f"the API server {server!r}: it must be https://HOST:PORT, because tokens go there")
     context = await asyncio.to_thread(ssl.create_default_context, cafile=ca_file or None)
     connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=30)
-    # Nothing but the user adds to a request, or sees it: no cookies, no proxy, no .netrc.
+    # Requests contain only data of the user, and go nowhere else: no cookies, no proxy, no .netrc.
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=True
     ) as session:

@@ -57,7 +57,7 @@ AT_LEAST = 15.0
 has gone is noticed.
 """
 LONGEST = 3600.0
-"""Seconds of a stream; the page then asks again."""
+"""Duration of a stream in seconds; the page then requests it again."""
 MOST_STREAMS = 40
 MOST_ANSWERS = 8
 """Requests without a stream that are answered at once."""

@@ -1,8 +1,8 @@
 """Defaults of a namespace for its HudiWriters: the fields that they may have, and their precedence.
 
-They stand in a ConfigMap of the namespace, as a part of a HudiWriter's spec. Its author does not
-need the verb `use`, so nothing in it names a Secret, an account, an image, a ConfigMap or a volume,
-or sets a variable of a container. Fields for which the CRD has a default are excluded, too: the API
+They are in a ConfigMap of the namespace, as a part of a HudiWriter's spec. Its author does not need
+the verb `use`, so nothing in it names a Secret, an account, an image, a ConfigMap or a volume, or
+sets a variable of a container. Fields for which the CRD has a default are excluded, too: the API
 server writes that default into each HudiWriter, so it is not known whether its author has chosen
 it.
 

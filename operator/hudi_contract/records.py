@@ -29,8 +29,9 @@ from hudi_contract.words import RequestKind, Role
 MAX_BYTES = 1 << 20
 """A longer value is not parsed: no part of this project writes more than 256 KiB."""
 FREE_ELEMENTS, ELEMENT_BYTES = 32, 12
-"""A value has so many elements, and one more for each so many bytes, of objects and lists: parsed,
-one takes up to 50 times its bytes (F520). The gateway has the same bound (``values.go``).
+"""Limit on the elements of objects and lists in a value: this number, and one more for each
+ELEMENT_BYTES bytes. A parsed element takes up to 50 times its bytes (F520). The gateway has the
+same bound (``values.go``).
 """
 _TEXTS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _NONCE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")

@@ -121,7 +121,7 @@ class MetadataRequest(Record):
 class HoldRequest(Record):
     """`request/hold-<name>`: there as long as the spec names the hold, also when its time is over.
 
-    It begins anew with another `since_ms`, and is proved once more with another `until_ms`.
+    It starts over with another `since_ms`, and is proved once more with another `until_ms`.
     """
 
     id: str = ""

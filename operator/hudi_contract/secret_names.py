@@ -1,7 +1,7 @@
 """Names behind which a secret is to be expected: of variables, options, keys of JSON.
 
-One list for everybody who shows something: the operator's messages, the runtime's, and Spark's own
-redaction. It errs on the side of hiding.
+One list for all outputs: the operator's messages, the runtime's, and Spark's own redaction. It errs
+on the side of hiding.
 """
 
 from __future__ import annotations

@@ -26,9 +26,8 @@ _SET_BACK_SECONDS = 3.0
 class How:
     """Options of a change.
 
-    ``dry_run``: one of `cluster.DRY_RUN`. ``force``: also where something speaks against it.
-    ``yes``: nobody is asked. ``wait``: until it is carried out, ``timeout`` seconds at most (0: no
-    limit).
+    ``dry_run``: one of `cluster.DRY_RUN`. ``force``: also against warnings. ``yes``: nobody is
+    asked. ``wait``: until it is carried out, ``timeout`` seconds at most (0: no limit).
     """
 
     dry_run: str = "none"

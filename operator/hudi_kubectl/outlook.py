@@ -389,7 +389,7 @@ def defaults_of(config_map: JsonDict | None, loads: Callable[[str], object]) -> 
 def said_of_defaults(space: Mapping[str, Writer]) -> Defaults | None:
     """Problem that the operator reports for the namespace's existing defaults; None: no problem.
 
-    Its reader of YAML knows more than kubectl's: anchors, and names that stand there twice.
+    Its reader of YAML detects more than kubectl's: anchors, and names that occur twice.
     """
     for writer in space.values():
         said = writer.condition("Stalled")

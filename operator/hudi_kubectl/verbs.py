@@ -384,7 +384,8 @@ def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) ->
             )
         asked: dict[tuple[str, ...], Any] = {(SPEC, "services", kind, "runNonce"): word}
         if kind == "clustering" and not set(section or {}) - {"enabled"}:
-            # With nothing but a runNonce it would run on demand alone: what runs by itself goes on.
+            # With only a runNonce it would run on demand only; afterCommits keeps the automatic
+            # runs.
             asked[SPEC, "services", kind, "afterCommits"] = CLUSTERED_AFTER
         return asked
 

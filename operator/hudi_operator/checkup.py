@@ -22,7 +22,7 @@ AGAIN_SECONDS = 1.0
 
 
 def addresses(url: SplitResult) -> list[str]:
-    """All that the name stands for. Raises OSError when it is not known."""
+    """All addresses of the name. Raises OSError when it is not known."""
     found = socket.getaddrinfo(url.hostname, url.port, type=socket.SOCK_STREAM)
     return sorted({str(address[0]) for *_, address in found})
 

@@ -1,4 +1,4 @@
-"""Whether tables may stand in this etcd: its authentication and its version."""
+"""Check whether this etcd may hold tables: its authentication and its version."""
 
 from __future__ import annotations
 

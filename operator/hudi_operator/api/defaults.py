@@ -1,4 +1,4 @@
-"""Defaults of a namespace for its HudiWriters, as they stand in its ConfigMap.
+"""Defaults of a namespace for its HudiWriters, as its ConfigMap has them.
 
 :mod:`hudi_contract.defaults` says which fields may be there; what their values may be is said by
 the spec of a HudiWriter and by the rules for options. Nothing of a text that breaks one of these

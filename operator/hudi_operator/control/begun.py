@@ -73,6 +73,6 @@ def secrets_of_pod(pod: JsonDict) -> frozenset[str]:
 
 
 def _object(source: object, name: str) -> Mapping[str, Any]:
-    """Empty for whatever else stands there: no manifest may end the actions of its table."""
+    """Empty for any other value: no manifest may end the actions of its table."""
     found = source.get(name) if isinstance(source, Mapping) else None
     return found if isinstance(found, Mapping) else {}

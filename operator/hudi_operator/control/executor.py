@@ -309,9 +309,10 @@ class Executor:
             self._applied.ensured(manifest, namespace_uid=uid)
 
     async def _is_there(self, manifest: JsonDict) -> bool:
-        """Whether the gateway's authority is where pods read it: without it they start for ever.
+        """Whether the gateway's authority is there for pods: without it they never finish starting.
 
-        Of the other objects the creation of the pod says so, or nobody needs them at once.
+        A missing object of another kind is reported when the pod is created, or is not needed at
+        once.
         """
         if manifest["kind"] != "ConfigMap":
             return True

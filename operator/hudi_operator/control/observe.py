@@ -106,11 +106,11 @@ class Observer:
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
-        ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
-        says what was seen of the storage credentials of a table's attempts. ``applied`` is the
-        executor's note of the authority that it has copied into namespaces. ``memory`` has what
-        the watches bring. ``refusals`` returns the API server's refusals to make objects for a
-        table's attempts, ``executor_answers`` its answers about executors that do not come.
+        ``fitness`` reports problems of etcd; it may raise Retryable or Fatal. ``revocations`` says
+        what was seen of the storage credentials of a table's attempts. ``applied`` is the
+        executor's note of the authority that it has copied into namespaces. ``memory`` has what the
+        watches bring. ``refusals`` returns the API server's refusals to make objects for a table's
+        attempts, ``executor_answers`` its answers about executors that do not come.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -194,7 +194,7 @@ class Observer:
         return observed
 
     async def glance(self, key: Key) -> Observed | None:
-        """The table as the watches tell of it, beside its keys in etcd, which are read.
+        """The table as known from the watches, with its keys in etcd, which are read.
 
         The API server is asked for nothing. All that may follow is that nothing is to be done, or
         that a live look is needed (I11). None: one is needed.
@@ -405,7 +405,7 @@ class Observer:
         )
 
     def _nobody_uses(self, namespace: str, agent: str) -> bool:
-        """Whether a watch tells of an agent of the namespace that no HudiTable uses.
+        """Whether the watches know an agent of the namespace that no HudiTable uses.
 
         One of the tables has to end it.
         """

@@ -16,7 +16,7 @@ from hudi_operator.model.ports import Refused
 
 FIRST_SECONDS = 5.0
 LONGEST_SECONDS = 120.0
-"""Maximum time until an attempt is tried again: nothing tells when a quota has room."""
+"""Maximum time until an attempt is tried again: no event says when a quota has room."""
 
 
 @dataclass(frozen=True)

@@ -137,11 +137,11 @@ def _allowed_executors(
 
 
 FAILOVER_SECONDS = 300
-"""Seconds added to the longest drain: another operator begins the drain anew."""
+"""Seconds added to the longest drain: another operator restarts the drain."""
 
 
 def _longest_drain(table: TableSpec, config: OperatorConfig) -> int:
-    """The longest drain of a lock of this table, seconds. With another operator it begins anew."""
+    """The longest drain of a lock of this table, seconds. Another operator restarts it."""
     revoked = config.credentials_broker.request_seconds if table.fencing.mode == FencingMode.CREDENTIALS else 0
     return max(table.fencing.drain_seconds, revoked)
 

@@ -30,7 +30,7 @@ _DEFINITIONS = {metric.name: metric for metric in catalog.every(catalog.OPERATOR
 
 
 class _Shown:
-    """Series that each look at a table makes anew; read by another thread at a scrape."""
+    """Series that each look at a table replaces; read by another thread at a scrape."""
 
     def __init__(self) -> None:
         self._samples: dict[Key, tuple[statuses.Sample, ...]] = {}

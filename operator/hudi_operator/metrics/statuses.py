@@ -1,7 +1,7 @@
 """Series made from the statuses and reports of one look at one table.
 
-They are made anew at each look, whether or not anything has changed, so they are there after a
-restart (F54), and a table that is gone leaves none.
+They are made again at each look, whether or not anything has changed, so they exist after a restart
+(F54), and a deleted table leaves none.
 """
 
 from __future__ import annotations

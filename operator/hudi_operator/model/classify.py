@@ -84,10 +84,10 @@ def termination_report(message: str) -> TerminationMessage | None:
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
-    """The container that tells of the end: the JVM's if it has ended.
+    """The container whose end counts: the JVM's if it has ended.
 
-    Else a failed one, such as an init container; else the first; None: none. Only the JVM's can
-    tell of a success (F243).
+    Else a failed one, such as an init container; else the first; None: none. Only the JVM's end can
+    be a success (F243).
     """
     ended = [c for c in pod.containers if c.terminated]
     jvm = containers.host(pod)

@@ -58,8 +58,8 @@ class AgentConfig:
     """Size of agent pods, and of what one agent serves.
 
     ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's.
-    ``max_tables``: so many tables are given to one agent; those with the same access to storage
-    that are more have another one.
+    ``max_tables``: limit on the tables of one agent; further tables with the same access to storage
+    get another one.
     """
 
     memory: str = "512Mi"

@@ -150,7 +150,7 @@ class CredentialsPort(Protocol):
         """Credentials of an attempt, the same ones each time. Fatal when they were revoked."""
 
     async def revoke(self, id: str) -> None:
-        """Revoke them, for ever; also those that were never issued."""
+        """Revoke them permanently; also those that were never issued."""
 
     async def ask_store(self, credentials: Credentials, path: str) -> StoreAnswer:
         """One request with these credentials, which changes nothing below ``path``."""

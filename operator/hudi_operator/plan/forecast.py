@@ -304,7 +304,7 @@ def pending(before: JsonDict) -> tuple[frozenset[str], str, bool]:
 
 
 def _drains(status: JsonDict, now_ms: int) -> Iterator[tuple[str, float]]:
-    """Timers of drains, from when they began: another operator begins them anew."""
+    """Timers of drains, from their start: another operator restarts them."""
     for entry in settling_entries(status):
         since = conditions.from_rfc3339(entry.since)
         if entry.phase is Phase.Draining and since is not None:

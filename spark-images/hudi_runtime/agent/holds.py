@@ -206,7 +206,7 @@ class Holds(LongTask):
     # -- records -----------------------------------------------------------------------------------
 
     def _stored(self, id: str) -> Entry | None:
-        """The record; None also when it cannot be read, so that it is written anew."""
+        """The record; None also when it cannot be read, so that it is written again."""
         try:
             return self.session.etcd.get(Kind.DONE.of(id))
         except ShapeError:

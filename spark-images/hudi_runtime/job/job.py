@@ -188,7 +188,7 @@ class Job:
     number: int
     run: str
     """Uid of the HudiWriter and number of the run. Attempts of one run share its commits; another
-    run begins anew, also when the HudiWriter was deleted and applied again (F97).
+    run starts over, also when the HudiWriter was deleted and applied again (F97).
     """
     table: TableSpec
     source: Source | None

@@ -48,7 +48,7 @@ class PositionLost(RuntimeFailure):
     A read from here would miss rows.
 
     The message contains the source, the position and the missing data. Retrying does not help:
-    begin anew, or with `ReadSnapshot.snapshot`.
+    start over, or begin with `ReadSnapshot.snapshot`.
     """
 
     def __init__(self, message: str) -> None:

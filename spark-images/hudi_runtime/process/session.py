@@ -134,7 +134,7 @@ class Session:
         return _between(reads.askBegins, reads.askEnds)
 
     def recomputed(self) -> int:
-        """Number of times that rows may have been computed anew since this JVM began.
+        """Number of times that rows may have been computed again since this JVM began.
 
         It counts executors lost and stages repeated; -1: not known.
         """

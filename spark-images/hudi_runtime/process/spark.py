@@ -194,7 +194,7 @@ MAX_TASKS = 1000
 
 
 def lost_executors(spark: SparkSession) -> bool:
-    """Whether the driver has lost an executor, or does not reach one; also when it cannot tell.
+    """Whether the driver has lost an executor, or does not reach one; also True if unknown.
 
     A lost executor may still run and write until the end of its pod is proven (F4). The Java module
     counts, by events that nobody drops; Spark's status store misses losses in large jobs (F559). It

@@ -131,7 +131,8 @@ class Proof:
         return ""
 
     def _completion(self, requested: str) -> str:
-        # Hudi's bootstrap, and what an archive does not tell: from before everything.
+        # Hudi's bootstrap, and instants without a completion time in the archive, come before all
+        # others.
         return self.completions.get(requested, requested)
 
     def _is_needed(self, partition: str, name: str, bases: Mapping[str, set[str]]) -> bool:

@@ -46,7 +46,7 @@ Config = Callable[[Mapping[str, str]], Any]
 def others_since(timeline: tl.Timeline, since: str) -> tuple[tl.Instant, ...]:
     """Writes of other writers that completed after that time, or are inflight.
 
-    They tell which file groups were changed.
+    They show which file groups were changed.
     """
     found = (i for i in timeline.instants if i.action in tl.WRITE_ACTIONS and not i.of_a_service)
     return tuple(i for i in found if i.state is State.INFLIGHT or i.completion > since)

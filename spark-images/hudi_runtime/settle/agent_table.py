@@ -336,7 +336,7 @@ class AgentTable(Table):
         }
 
     def emptied(self, partitions: Iterable[str], instant: str) -> None:
-        """Let the partitions begin anew at that instant (F471).
+        """Give the partitions that instant as a new start (F471).
 
         Files that are written to them from now on are newer than their folders. Hudi leaves an
         existing file with a partition's time of creation unchanged. It is replaced, never deleted:

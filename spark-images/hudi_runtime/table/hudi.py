@@ -239,8 +239,8 @@ class Table:
     def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
         """Metadata of completed commits, in the given order.
 
-        Completed files never change, so they are read once, and by their names, which the instants
-        tell: no listing is made for it. Raises Missing when one has left the active timeline.
+        Completed files never change, so they are read once, by their names, which follow from the
+        instants: no listing is needed. Raises Missing when one has left the active timeline.
         """
         for instant in instants:
             if instant.action not in tl.WRITE_ACTIONS:

@@ -168,8 +168,8 @@ def _reason(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> str
 def _may_hold(view: View, inc: Incarnation, *, asked: bool) -> bool:
     """F21: an agent may hold the lock for hours under the closed gate.
 
-    It creates the table or its index then. Only agents do that, and only when it is asked of them:
-    one that hangs keeps no change of the gate waiting for ever (F457).
+    It creates the table or its index then. Only agents do that, and only on request: one that hangs
+    does not delay a change of the gate forever (F457).
     """
     asks = asked and view.gate.state is GateState.CLOSED
     return inc.is_agent and (asks or bool(doubts.gate_unreadable(view.etcd)))

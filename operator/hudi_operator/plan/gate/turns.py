@@ -1,11 +1,11 @@
 """Several HudiTables of one path: the gate is kept by one that reaches the table (F191).
 
 The first one makes the gate before anybody has seen whether its credentials reach the path: until
-its agent has read or created the table, the gate gives it nothing but the right to try. So while
-another HudiTable has the path, it tries for a limited time. Then its agent leaves, the gate is
-released as that of a deleted table is, and another HudiTable has its turn: first those that have
-not tried, then those whose last turn is longest ago. A gate that was ever open, or whose table was
-reached, is never given up here, and so no writer was ever admitted behind one that is.
+its agent has read or created the table, the gate only gives it the right to try. So while another
+HudiTable has the path, it tries for a limited time. Then its agent leaves, the gate is released as
+that of a deleted table is, and another HudiTable has its turn: first those that have not tried,
+then those whose last turn is longest ago. A gate that was ever open, or whose table was reached, is
+never given up here, and so no writer was ever admitted behind one that is.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def drop_seconds(table: TableSpec) -> float:
 def await_drop(view: View) -> PartialPlan:
     """Wait.
 
-    The time begins with the first look after the deletion, and anew with another operator.
+    The time begins with the first look after the deletion; another operator restarts it.
     """
     timer = [StartTimer(DROP_TIMER)] if view.timer(DROP_TIMER) is None else []
     text = f"deletion waits up to {drop_seconds(view.table):.0f} s for the entry in the catalog"

@@ -31,7 +31,7 @@ EVENTS: Mapping[str, str] = {
     launch.IMAGE_NOT_ALLOWED: "the HudiWriter is edited; another configuration starts another operator",
     launch.FENCING_MODE_NOT_POSSIBLE: "the HudiWriter or its HudiTable is edited",
 }
-"""Reasons of waits that end with an event, or at a time that status tells, and with which."""
+"""Reasons of waits that end with an event, or at a time that is in status; with that event."""
 
 POLLED: Mapping[str, str] = {
     "PreviousAttempt": "its death may be proven by a node, or by the time since it was seen",
@@ -51,7 +51,7 @@ POLLED: Mapping[str, str] = {
     "AwaitingRights": "the operator's right to read Secrets",
     "PlanningFailed": "nobody knows",
 }
-"""Reasons of waits that something ends of which no event tells, and what."""
+"""Reasons of waits that end without an event; with the cause of their end."""
 
 _CONDITION = {
     WriterState.WAITING: "Admitted",

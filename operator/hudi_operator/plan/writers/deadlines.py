@@ -217,7 +217,7 @@ def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
 def stopped(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
     """The entry of an attempt that runs, with the deadline for which it must be stopped, if any.
 
-    An attempt that is asked to end for another reason gets none: status tells that reason.
+    An attempt that is asked to end for another reason gets none: status has that reason.
     """
     due = current(view, writer, attempt, entry)
     if entry.stopped_for or due is None or not due.over(view.earliest_ms) or _ends_anyway(view, attempt, writer):

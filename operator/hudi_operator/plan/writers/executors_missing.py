@@ -126,7 +126,7 @@ def _kept(old: JsonDict) -> Condition:
 def newly_refused(old: JsonDict, new: JsonDict) -> str:
     """Message for an event when a status says for the first time that executors are refused.
 
-    ``old``, ``new``: statuses of a HudiWriter. Empty: there is no news.
+    ``old``, ``new``: statuses of a HudiWriter. Empty: nothing new.
     """
     before, after = conditions.find(old, CONDITION), conditions.find(new, CONDITION)
     refused = ("True", "Refused")

@@ -1,4 +1,4 @@
-"""Runs of a HudiWriter, as its attempts tell of them: is one over, does another one follow, when.
+"""Runs of a HudiWriter, derived from its attempts: whether one is over, and when another follows.
 
 Read from the spec and the status alone.
 """

@@ -10,7 +10,7 @@ import org.apache.hudi.common.model.DefaultHoodieRecordPayload;
 /**
  * The options with which a write deletes the rows that have a certain value in a certain column. A
  * program may not set them: an insert would store such rows (F108). The deletes that this process
- * makes of a program's own do, and are known by a number that is made anew in each process.
+ * makes of a program's own do, and are known by a number that is new in each process.
  */
 public final class OwnDeletes {
     private static final String OPERATION = "hoodie.datasource.write.operation";

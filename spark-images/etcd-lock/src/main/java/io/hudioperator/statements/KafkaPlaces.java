@@ -38,7 +38,7 @@ public final class KafkaPlaces {
 
     /**
      * The rows, and three more columns: topic, partition and offset of the record ({@code PLACE} of
-     * values.py). Only the rows when the plan does not tell, as when a row is made from several
+     * values.py). Only the rows when the plan does not show it, as when a row is made from several
      * records.
      */
     public static Dataset<Row> located(Dataset<Row> rows) {

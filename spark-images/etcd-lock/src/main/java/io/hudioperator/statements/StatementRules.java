@@ -135,7 +135,7 @@ public final class StatementRules {
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
     /** Whether a read belongs only to a statement that writes. */
     private boolean byStatement;
-    /** Whether the statement of this plan tells its program what it has read. */
+    /** Whether the statement of this plan gives data that it has read to its program. */
     private boolean observes;
     /** Reads of the statement of this plan. */
     private final List<Runnable> handed = new ArrayList<>();
@@ -751,7 +751,7 @@ public final class StatementRules {
 
     /**
      * Hudi derives the schema of a write from its rows and from the table, and sets this option. A
-     * program's own value would win: files that the write makes anew would lose the columns that it
+     * program's own value would win: files that the write creates would lose the columns that it
      * leaves out, also for rows of others (F297).
      */
     private static void requireOwnSchema(boolean isSaid) {

@@ -40,8 +40,8 @@ final class Statements {
     }
 
     /**
-     * By mode and operation, in lower case. An empty operation stands for all operations that are
-     * not listed with that mode.
+     * By mode and operation, in lower case. An empty operation means all operations that are not
+     * listed with that mode.
      */
     static Statements save(String mode, String operation) {
         String what = "saving with mode " + mode + (operation.isEmpty() ? "" : " and operation " + operation);

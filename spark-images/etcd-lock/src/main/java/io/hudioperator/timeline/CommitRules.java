@@ -46,8 +46,8 @@ final class CommitRules {
     }
 
     /**
-     * Hudi leaves out the rows of an insert that are marked as deleted, without deleting anything,
-     * and tells nobody (F108).
+     * Hudi leaves out the rows of an insert that are marked as deleted, without deleting anything
+     * and without an error (F108).
      */
     private static void requireNoDeletes(Path path, String operation, Map<?, ?> stats) throws TimelineRefusedException {
         for (Map.Entry<?, ?> partition : stats.entrySet()) {
