@@ -1,4 +1,4 @@
-"""The gateway's address and authority for pods; the operator copies it into their namespaces."""
+"""The authority of the gateway before etcd; the operator copies it into the namespaces of pods."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A table inside another one's folder is refused (F61).
 
-So is a table in the same folder under another spelling. The other table is not affected.
+A table in the same folder under another spelling is refused, too. The other table is not affected.
 
 Hudi treats everything below a table's base path as part of that table: partitions of one would be
 files of the other, and a cleaning, a restore or the metadata table of the outer one would not know

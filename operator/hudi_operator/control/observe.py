@@ -206,7 +206,7 @@ class Observer:
         agent = self._index.agent(seen.table, spec, seen.objects.table_spec.error)
         if self._is_wide(key, seen.objects, agent):
             return None
-        # Other tables' agents are none of it, as in a live look.
+        # As in a live look, agents of other tables are left out.
         seen = replace(seen, pods=tuple(pod for pod in seen.pods if not _is_agent(pod) or _serves(pod, agent)))
         read = await self._read_etcd(seen.table, spec, agent)
         if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:

@@ -102,7 +102,8 @@ class Records:
         Its proof and drain are complete, or it left by a clean exit.
 
         A clean exit leaves no Pending instant: an unregistered incarnation with a Pending instant
-        has an unknown state (I11, F38). So has each one while the owner of an instant is unknown.
+        has an unknown state (I11, F38). The same holds for each one while the owner of an instant
+        is unknown.
         """
         settle = self.settles.get(inc)
         if settle is not None:

@@ -31,7 +31,7 @@ incarnation whose death could no longer be proven.
 """
 CERTAIN_PROOFS = frozenset({ProofKind.POD_TERMINATED, ProofKind.NEVER_SCHEDULED, ProofKind.NODE_REBOOTED})
 """Proofs that come from the cluster itself. An attestation may be wrong; its fence then keeps the
-process out permanently. So does that of a process that lives on with revoked credentials.
+process out permanently. The same is true of a process that lives on with revoked credentials.
 """
 AT_ONCE = 10
 """Number of records collected in one look."""

@@ -74,7 +74,7 @@ def await_drop(view: View) -> PartialPlan:
 
 
 def drop_told(view: View) -> PartialPlan:
-    """The event that says what has become of the entries; none when there are none to drop."""
+    """The event about the outcome of dropping the entries; none when there are none to drop."""
     order = _order(view)
     if order is None or not may_need_agent(view.table) or view.observed.namespace_terminating:
         return PartialPlan()

@@ -23,10 +23,10 @@ import org.apache.hudi.storage.StorageConfiguration;
  *
  * <p>What a statement reads itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is
  * saved) counts for that statement in addition. It replaces nothing that the program has read
- * before, because a value in the statement may come from such a read (F88). So does what the
- * runtime looks up in the table for a write (F424), and a query that was made and not executed
- * (F441). Rows that such a statement also gives to its program count for later writes, beside the
- * program's earlier reads (F449).
+ * before, because a value in the statement may come from such a read (F88). The same holds for
+ * lookups of the runtime in the table for a write (F424), and for a query that was made and not
+ * executed (F441). Rows that such a statement also gives to its program count for later writes,
+ * beside the program's earlier reads (F449).
  */
 public final class TableReads {
     private static final int MAX_WRITES = 10_000;
