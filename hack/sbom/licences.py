@@ -83,7 +83,7 @@ def of_text(text: str) -> str:
     found = [name for name, words in TEXTS if re.search(words, text, re.IGNORECASE | re.DOTALL)]
     if "BSD-3-Clause" in found:
         found.remove("BSD-2-Clause")
-    if found[:1] == ["Apache-2.0"] and len(text) < 13000:  # its own text speaks of no other licence
+    if found[:1] == ["Apache-2.0"] and len(text) < 13000:  # its own text names no other licence
         found = found[:1]
     return " AND ".join(found)
 

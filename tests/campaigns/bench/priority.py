@@ -76,7 +76,7 @@ class Run:
         return [float(line) for line in self._clock.read_text().splitlines()] if self._clock.exists() else []
 
     def _wait_for(self, commits: int) -> None:
-        """Until `live` has begun so many more."""
+        """Wait until `live` has begun this number of further batches."""
         wanted = len(self._begun()) + commits
         until(
             f"{commits} commits of live",

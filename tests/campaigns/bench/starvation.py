@@ -288,7 +288,7 @@ def _rate(row: JsonDict) -> str:
 
 
 def interval(events: int) -> tuple[float, float]:
-    """The exact 95 % interval of a Poisson mean, when so many events were seen (more than none)."""
+    """The exact 95 % interval of a Poisson mean for this number of events (more than 0)."""
 
     def at_most(number: int, mean: float) -> float:
         return sum(math.exp(n * math.log(mean) - mean - math.lgamma(n + 1)) for n in range(number + 1))

@@ -76,7 +76,7 @@ class Chaos:
     def run(self, cell: str, seed: int, seconds: float) -> dict[str, Any]:
         """A run of a cell such as `mor-default`.
 
-        What it returns has the verdict; the namespace of a run that is not ok stays. A run in which
+        Its result has the verdict; the namespace of a run that is not ok stays. A run in which
         something did not happen in its time is `stuck`: `stuck` says what was waited for, and
         nothing was asked of its table.
         """

@@ -55,7 +55,7 @@ INDEXES: dict[str, dict[str, Any]] = {"default": {}, "bucket": {"type": "Bucket"
 
 def table(cell: str) -> dict[str, Any]:
     """Type, index and table services of a cell such as `mor-default`: every service that its index
-    allows, so often that each runs several times; partitions do not expire.
+    allows, often enough that each runs several times; partitions do not expire.
     """
     kind, index = cell.split("-")
     services: dict[str, Any] = {

@@ -148,7 +148,7 @@ class RealAgent(Looking):
     def kill(self) -> None:
         """SIGKILL the agent process.
 
-        The kubelet tells of it, and runs the next pod in a new process.
+        The kubelet reports it, and runs the next pod in a new process.
         """
         self.kills += 1
         self._storage.host.kill()

@@ -45,8 +45,8 @@ RESULTS = ROOT / "build" / "crashes"
 REFERENCES = 3
 DISTURBING = frozenset(f.__name__.replace("_", " ") for f in ALONE)
 TRIES = 3
-"""A write that depends on timing is tried so often, and an interruption that did not take effect; a
-run that did not reach it is not counted.
+"""Number of tries of a write that depends on timing, and of an interruption that did not take
+effect; a run that did not reach it is not counted.
 """
 JUDGES = ("play", "run", "monitor", "faults", "interruptions", "nursery", "api_proxy", "etcd_proxy", "naming")
 JUDGES += ("agents", "agent_host", "agent_proxy", "prepared")
@@ -321,7 +321,7 @@ class Crew:
                 )
 
     def run(self, todo: Iterable[Case], *, workers: int | None = None) -> None:
-        """Run all cases, or as many as can begin before the deadline, on so many workers
+        """Run all cases, or as many as can begin before the deadline, on this number of workers
         (None: on all).
         """
         for case in todo:
@@ -375,7 +375,7 @@ class Crew:
 
 
 def campaign(place: Path, *, workers: int, minutes: float, only: str = "") -> Results:
-    """Run what has no result yet, for so many minutes at most.
+    """Run the cases without a result, for this number of minutes at most.
 
     ``only``: a regular expression on the case's sentence.
     """

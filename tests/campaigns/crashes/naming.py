@@ -12,7 +12,7 @@ JsonDict = dict[str, Any]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _POD = re.compile(r"\b([a-z]+)-[0-9a-f]{8}-(\d+)\b")
-# In YAML a hash of digits only stands in quotes.
+# In YAML a hash of digits only is in quotes.
 _HASH = re.compile(r"(\'?)\b[0-9a-f]{16}\b\1")
 _INSTANT = re.compile(r"\b20\d{15}\b")
 _AGENT = re.compile(r"hudi-agent-[0-9a-f]{32}\b")

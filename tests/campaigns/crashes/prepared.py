@@ -30,8 +30,7 @@ class Prepared:
 
     directory: Path
     instant: str
-    """Requested time of the dead writer's instant, as it stands in the names and contents
-    of its files.
+    """Requested time of the dead writer's instant, as in the names and contents of its files.
     """
 
     def copy(self, target: Path) -> None:

@@ -32,8 +32,7 @@ class Result:
     """One cell: the findings, and other events that the audit does not see."""
 
     verdict: str
-    """`ok`, `corrupt`, `reported` (the audit tells of it loudly, nothing is
-    silent), or `unknown`.
+    """`ok`, `corrupt`, `reported` (the audit reports it, nothing is silent), or `unknown`.
     """
     told: str
     checks: dict[str, str] = field(default_factory=dict)

@@ -45,7 +45,7 @@ def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | N
 
 
 def _bound(kills: int) -> str:
-    """Upper bound that so many kills without a lost row leave open."""
+    """Upper bound that this number of kills without a lost row leaves open."""
     return f"Kills after which rows were lost, doubled or phantom: {none_of(kills)}."
 
 

@@ -90,7 +90,7 @@ def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
     those share with others; of all these the substance.
 
     Other product code counts too, strictly speaking; then each change would cost a whole run.
-    `--again` asks everything anew. Raises Drifted.
+    `--again` asks everything again. Raises Drifted.
     """
     tests = {test.partition("::")[0] for test in one.tests}
     named = frozenset(test.partition("::")[2] for test in one.tests)

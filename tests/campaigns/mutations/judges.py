@@ -97,7 +97,7 @@ def batches(tests: Iterable[str]) -> list[list[str]]:
 
 
 def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -> int:
-    """Exit code; 124 when the time limit ended it. Everything that it started goes with it."""
+    """Exit code; 124 when the time limit ended it. Everything that it started ends with it."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(place / "operator"), str(place / "spark-images"), str(place))),

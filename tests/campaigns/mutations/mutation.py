@@ -131,5 +131,5 @@ def missing_tests(tests: Iterable[str], root: Path = ROOT) -> list[str]:
 
 
 def of(rule: str, mutations: Iterable[Mutation]) -> list[Mutation]:
-    """Mutations that stand for an invariant or finding: those that must be caught."""
+    """Mutations of an invariant or finding: those that must be caught."""
     return [one for one in mutations if rule in one.breaks and not one.redundant]

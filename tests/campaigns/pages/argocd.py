@@ -254,7 +254,7 @@ def files() -> dict[Path, str]:
 
 
 def _text(obj: JsonDict) -> str:
-    # Without anchors for what stands in it twice, and with plain texts.
+    # Without anchors for repeated parts, and with plain texts.
     return str(yaml.safe_dump(json.loads(json.dumps(obj)), sort_keys=False, width=110))
 
 

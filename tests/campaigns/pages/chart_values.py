@@ -78,7 +78,7 @@ def entries(node: yaml.MappingNode, at: str, schema: JsonDict, root: JsonDict, l
 
 
 def _section_above(lines: list[str], at: int) -> re.Match[str] | None:
-    """The title that stands above a key and its comment."""
+    """The title above a key and its comment."""
     while at > 0 and (not lines[at - 1].strip() or lines[at - 1].startswith("#")):
         at -= 1
         if found := SECTION.match(lines[at].strip()):

@@ -162,7 +162,7 @@ CLASSES = {
 
 
 class Module:
-    """One file of the operator, and the names in it that stand for words."""
+    """One file of the operator, and the names in it that denote words."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

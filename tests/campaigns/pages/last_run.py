@@ -11,7 +11,7 @@
         only the pages (this one and docs/results/shown.md)
 
 `make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout.
-A group is a file of tests. Of the tiers hudi and e2e, whose files are not always run whole, each
+A group is a file of tests. In the tiers hudi and e2e, whose files are not always run whole, each
 test has its own last result. With a result stands which contents of the file it is of, so that the
 pages can say without any history whether the test was changed since.
 """
@@ -93,7 +93,7 @@ other files is not looked at.
 
 
 def files(tier: str) -> list[str]:
-    """The groups of a tier, as they stand in the tree."""
+    """The groups of a tier, as they are in the tree."""
     folder = ROOT / TIERS[tier]
     found = folder.rglob("*Test.java" if tier == "java" else "test_*.py")
     return sorted(str(path.relative_to(ROOT)) for path in found)

@@ -51,7 +51,7 @@ Read = Callable[[Sequence[str]], Any]
 
 
 class Unmerged(Exception):
-    """The newest rows stand in log files, which only readers of Hudi's merge."""
+    """The newest rows are in log files, which only Hudi's readers merge."""
 
 
 @dataclass

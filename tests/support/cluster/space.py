@@ -117,8 +117,8 @@ class Space:
         """The protocol log of operator, drivers and agents conforms, for the tables made here.
 
         Those in `ended` are left in order: no lock, no record, nobody unsettled, and of writers
-        nobody registered. Not asked of `LeaseOnly`: there a lock goes with its lease,
-        which nobody logs.
+        nobody registered. Not checked for `LeaseOnly`: there a lock ends with its lease, which
+        nobody logs.
 
         Logs come a little late and not in step: a writer's step may be missing when the operator's
         answer to it is there. So a rejection counts when it is still there after some seconds;

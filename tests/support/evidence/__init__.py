@@ -22,8 +22,8 @@ from tests.support import ROOT
 PRODUCT = ("operator", "spark-images", "gateway", "crds", "charts")
 """Folders of what users run; a later change in them makes a run one of older code."""
 RAW = ROOT / "docs" / "results" / "raw"
-"""Raw results, a folder for each campaign; they are committed, so that a page can be made anew and
-looked into.
+"""Raw results, a folder for each campaign; they are committed, so that a page can be made again and
+examined.
 """
 MARK = "**Evidence.**"
 NOTHING = f"{MARK} Not run."

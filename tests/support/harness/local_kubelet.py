@@ -45,7 +45,7 @@ class Running:
     deadline: float = 0.0
     """Time of SIGKILL, monotonic; 0: nobody has deleted the pod."""
     over: bool = False
-    """Its end stands in its status."""
+    """Its end is in its status."""
 
     @property
     def name(self) -> str:
@@ -212,7 +212,7 @@ class Kubelet(Looking):
             "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},
-            # Of these two the runtime knows the container's path.
+            # The runtime knows the container's path for these two.
             "HUDI_OPERATOR_JOB": str(place / "etc/hudi/job/job.json"),
             "HUDI_OPERATOR_TERMINATION_LOG": str(place / "termination"),
         }

@@ -80,7 +80,7 @@ class Operator:
         ]
 
     def kill_after(self, step: str, *, seconds: float = 60.0) -> None:
-        """SIGKILL as soon as a step stands in the protocol log."""
+        """SIGKILL as soon as a step is in the protocol log."""
         deadline, read = time.monotonic() + seconds, -1
         while True:
             # Its size first: to read the log over and over takes a core from who writes it.

@@ -254,7 +254,7 @@ class Etcd:
 
     def _call(self, identity: str, method: str, request: rpc.Message, *, writes: bool) -> rpc.Message:
         """One call with a certificate, in this process: tests look ten times in a second, and each
-        etcdctl would load, connect and authenticate anew.
+        etcdctl would load, connect and authenticate again.
         """
         if identity not in self._connections:
             files = {

@@ -89,7 +89,7 @@ class WriterProcess:
         return len(list((self.folder / ".hoodie" / "timeline").glob("*.commit")))
 
     def commit_on(self, more: int = 1, *, seconds: float = 60.0) -> None:
-        """Wait until each writer has committed so many times more."""
+        """Wait until each writer has made this number of further commits."""
         before = {name: writer["commits"] for name, writer in self.writers().items()}
         wait_for(
             "everybody commits",

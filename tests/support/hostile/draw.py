@@ -35,8 +35,8 @@ class Draw:
     def odd(self, probability: float) -> bool:
         """True with about this probability, for what is refused.
 
-        Most families of a seed have none of it: else one of many would be refused in each seed, and
-        nothing would launch.
+        Most families of a seed have no odd values: otherwise one of many would be refused in each
+        seed, and nothing would launch.
         """
         return self._odd and self.chance(2.5 * probability)
 

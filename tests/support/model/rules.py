@@ -164,7 +164,7 @@ class Configuration:
     gate: bool = False
     """The mode is changed from LeaseOnly to PodTermination through the gate."""
     credentials: bool = False
-    """The mode Credentials: writer 0 is on a node that is lost for ever, its credentials are its
+    """The mode Credentials: writer 0 is on a node that is lost forever, its credentials are its
     own, and the store has two servers that remember identities.
     """
     foreign: bool = False

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# settle/<inc>: phases in their order; 0 means that there is no settle record. Neither is there one
-# in COLLECTED: the search remembers what was.
+# settle/<inc>: phases in their order; 0 means that there is no settle record. There is none in
+# COLLECTED, either: the search remembers the past.
 NONE, FENCED, TERMINATING, DRAINING, UNLOCKED, ROLLING_BACK, SWEPT, SETTLED, COLLECTED = range(9)
 PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled", "collected")
 

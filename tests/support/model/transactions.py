@@ -204,7 +204,7 @@ def _phase(s: State, c: Configuration, q: Request) -> State:
 def _settled(s: State, c: Configuration, q: Request) -> State:
     """The records of this incarnation's instants go.
 
-    Its knowledge about completion is fixed for ever.
+    Its knowledge about completion is fixed forever.
     """
     for k, x in enumerate(s.instants):
         if c.owner(k) == q.inc and x.record != "-":

@@ -250,7 +250,7 @@ def _settle_update(s: TableState, e: Event) -> str:
         return f"the agent may change the record in the phase RollingBack only, not in {old} (I7)"
     if not agent and new == "Swept" and old != "Swept" and not s.no_jvms:
         return "only the agent says that everything is swept"
-    # There it goes with its lease, which nobody logs
+    # There it ends with its lease, which nobody logs
     if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc and not s.lease_only:
         return f"the phase {new} while this incarnation still owns the lock (I1)"
     return _outcome(s, e, inc) if e.outcome else ""

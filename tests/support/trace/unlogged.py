@@ -38,7 +38,7 @@ def unlogged(events: list[Event], wrong: Event) -> Iterator[tuple[Event, list[Ev
 
 
 def _steps(last: Event, wrong: Event, token: int, *, recorded: bool) -> Iterator[Event]:
-    """Steps of the actor of `last`, its last line, that `wrong` tells of.
+    """Steps of the actor of `last`, its last line, that `wrong` reports.
 
     `recorded`: another line says who recorded the instant of `wrong`.
     """

@@ -307,7 +307,7 @@ class Player:
             assert len(world.bootstrapped) == 1, f"the table was bootstrapped {len(world.bootstrapped)} times"
 
     def _pause(self) -> int:
-        """Seconds until the agent tries a bootstrap again that has failed so often."""
+        """Seconds until the agent repeats a bootstrap after this number of failures."""
         done = self.world.kv.get("done/bootstrap")
         return max(0, int(done.value["retryAtMs"]) - self.world.now_ms) // 1000 if done is not None else 0
 

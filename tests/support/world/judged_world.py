@@ -53,7 +53,7 @@ class OnTheWire:
 
 
 class Watched(set[str]):
-    """A set that tells of what comes and goes."""
+    """A set that reports additions and removals."""
 
     def __init__(self, comes: Callable[[str], None], goes: Callable[[str], None] = lambda _: None) -> None:
         super().__init__()
