@@ -155,7 +155,7 @@ def running_tasks(spark: SparkSession) -> str:
     """
     executors = _at_work(spark)
     context: Any = spark.sparkContext
-    said = []
+    said = ["an executor is not reached, and Spark has not given it up yet"] if _has_unreached(spark) else []
     for executor, number in executors.items():
         said.append(f"executor {executor} runs {number}")
         with contextlib.suppress(Exception):  # it helps to look for the cause, and nothing depends on it

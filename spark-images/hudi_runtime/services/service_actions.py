@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import Result
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
@@ -230,7 +231,7 @@ class Actions:
         if not archived:
             reason = ""
             if least > int(options[KEEP_MIN]) and commits(timeline) > int(options[KEEP_MAX]):
-                reason = owner_that_holds(oldest, records) if least == needed else ""
+                reason = owner_that_holds(timeline, oldest, records) if least == needed else ""
                 reason = reason or (f"commits stay for {self._names_of_holds()}" if least == held else "")
                 reason = reason or (self._replaced_that_holds(timeline) if least == replaced else "")
             return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
@@ -282,15 +283,24 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
     return min(named | {needed_from(timeline, records)} - {""}, default="")
 
 
-def owner_that_holds(oldest: str, records: Records) -> str:
-    """Message about an abandoned instant that stops archival; empty: none.
+def owner_that_holds(timeline: tl.Timeline, oldest: str, records: Records) -> str:
+    """Message about an incarnation that holds the floor of archival until it ends; empty: none.
 
-    An instant that a writer has given up is swept once more after the writer's end, and archival
-    waits for that as long as the writer runs (F497).
+    An instant that it has given up, or completed although an executor was lost meanwhile, is swept
+    once more after its end, and archival waits for that as long as it runs (F497, F601).
     """
-    inc = next((inc for inc in records.given_up if oldest in records.given_up_by(inc)), "") if oldest else ""
-    return inc and (
-        f"incarnation {inc} has abandoned instant {oldest}: newer instants are not archived until its process has ended"
+    if not oldest:
+        return ""
+    later = "newer instants are not archived until its process has ended"
+    for inc in records.given_up:
+        if oldest in records.given_up_by(inc):
+            return f"incarnation {inc} has abandoned instant {oldest}: {later}"
+    found, entry = timeline.get(oldest), records.instants.get(oldest)
+    if entry is None or found is None or found.pending:
+        return ""
+    return (
+        f"incarnation {InstantRecord.from_json(entry.readable).inc} has completed instant {oldest}, and a file of it "
+        f"may still come, because an executor was lost or a stage repeated: {later}"
     )
 
 

@@ -9,6 +9,7 @@ import java.util.function.Consumer;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
@@ -30,6 +31,7 @@ final class DriverEvents extends SparkListener {
     private final AtomicLong lost = new AtomicLong();
     private final AtomicLong repeated = new AtomicLong();
     private final Set<Integer> jobs = ConcurrentHashMap.newKeySet();
+    private final Set<String> executors = ConcurrentHashMap.newKeySet();
     private volatile Consumer<SparkListenerEvent> bus = event -> {};
 
     /** Goes through the queue behind every event that was sent before it. */
@@ -62,8 +64,9 @@ final class DriverEvents extends SparkListener {
         }
     }
 
-    /** Hears this driver from now on. */
+    /** Hears this driver from now on. Spark calls plugins before there are executors. */
     void of(SparkContext context) {
+        executors.clear();
         hears(context, this);
         by(context.listenerBus()::post);
     }
@@ -123,8 +126,19 @@ final class DriverEvents extends SparkListener {
     }
 
     @Override
+    public void onExecutorAdded(SparkListenerExecutorAdded added) {
+        executors.add(added.executorId());
+    }
+
+    /**
+     * Spark tells of the end of executors that never registered, too, and may do so twice: of a pod
+     * that waited for a node and was deleted. These have had no task.
+     */
+    @Override
     public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-        lost.incrementAndGet();
+        if (executors.remove(removed.executorId())) {
+            lost.incrementAndGet();
+        }
     }
 
     @Override

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -13,10 +14,10 @@ import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
 import scala.collection.JavaConverters;
 
 /**
- * Tracks which instants were written while an executor was lost. A task of a lost executor may
- * still run, and its file may arrive after Hudi has compared the files with the commit's metadata.
- * Such a file belongs to a completed instant but no metadata names it, and readers that list files
- * would show it (F36).
+ * Tracks which instants were written while an executor was lost or a stage was repeated. A task of
+ * a lost executor, or of the earlier try of a stage, may still run, and its file may arrive after
+ * Hudi has compared the files with the commit's metadata. Such a file belongs to a completed instant
+ * but no metadata names it, and readers that list files would show it (F36, F600).
  */
 public final class LostExecutors {
     private static final long EVENTS_MILLIS = 2_000;
@@ -38,18 +39,21 @@ public final class LostExecutors {
     /** Completed instants whose records stand: the number was not known at their release. */
     private final Set<String> kept = ConcurrentHashMap.newKeySet();
 
-    private final LongUnaryOperator lost;
+    private final LongUnaryOperator recomputed;
+    private final BooleanSupplier hasUnreached;
 
     LostExecutors() {
-        this(wait -> counted.applyAsLong(wait));
+        this(LostExecutors::recomputed, () -> driver != null && hasUnreached(driver));
     }
 
     /**
-     * @param lost the number of executors that were lost, or {@link #UNKNOWN}; its argument is for
-     *     how many milliseconds it may wait for events that are on their way
+     * @param recomputed how often rows may have been computed again, as in {@link #recomputed()};
+     *     its argument is for how many milliseconds it may wait for events that are on their way
+     * @param hasUnreached as {@link #hasUnreached(SparkContext)}, of this JVM's driver
      */
-    LostExecutors(LongUnaryOperator lost) {
-        this.lost = lost;
+    LostExecutors(LongUnaryOperator recomputed, BooleanSupplier hasUnreached) {
+        this.recomputed = recomputed;
+        this.hasUnreached = hasUnreached;
     }
 
     /** This JVM is the driver of executors. The Spark plugin calls this; every such JVM has it. */
@@ -72,6 +76,12 @@ public final class LostExecutors {
      */
     public static boolean lost(SparkContext asked) {
         return lost(asked, LostExecutors::hasUnreached);
+    }
+
+    /** The same of this JVM's driver. */
+    static boolean lost() {
+        SparkContext asked = driver;
+        return lost(asked, context -> context != null && hasUnreached(context));
     }
 
     static boolean lost(SparkContext asked, Predicate<SparkContext> hasUnreached) {
@@ -101,7 +111,11 @@ public final class LostExecutors {
      * #UNKNOWN} when the number is not known.
      */
     public static long recomputed() {
-        long lost = counted.applyAsLong(EVENTS_MILLIS);
+        return recomputed(EVENTS_MILLIS);
+    }
+
+    private static long recomputed(long waitMillis) {
+        long lost = counted.applyAsLong(waitMillis);
         return lost == UNKNOWN ? UNKNOWN : lost + DriverEvents.OF_THIS_JVM.repeated();
     }
 
@@ -111,19 +125,28 @@ public final class LostExecutors {
      */
     void begins(String instant) {
         kept.remove(instant); // it is not completed any more
-        atBegin.put(instant, lost.applyAsLong(0));
+        atBegin.put(instant, recomputed.applyAsLong(0));
     }
 
     /**
-     * Of these completed instants, returns those for which no lost executor can have written. The
-     * records of the others are kept: their owner cannot leave, and they are swept once it and its
-     * executors are proven dead.
+     * Of these completed instants, returns those for which no lost executor and no earlier try of a
+     * stage can have written. The records of the others are kept: their owner cannot leave, and they
+     * are swept once it and its executors are proven dead.
      */
     List<String> untouched(List<String> completed) {
         if (completed.isEmpty()) {
             return completed;
         }
-        return untouched(completed, lost.applyAsLong(EVENTS_MILLIS));
+        return untouched(completed, number());
+    }
+
+    /**
+     * {@link #UNKNOWN} while an executor is not reached: its tasks are forgotten and may have run
+     * elsewhere, and its loss is not counted yet (F600).
+     */
+    private long number() {
+        // in this order: an executor that is given up in between is counted
+        return hasUnreached.getAsBoolean() ? UNKNOWN : recomputed.applyAsLong(EVENTS_MILLIS);
     }
 
     private List<String> untouched(List<String> completed, long now) {
@@ -134,8 +157,8 @@ public final class LostExecutors {
 
     /**
      * Returns those whose records may be deleted with this release, among these completed instants
-     * and those of earlier releases whose end was not known. A driver whose events are late cannot
-     * tell; it is asked again with the next commit (F536).
+     * and those of earlier releases whose end was not known. A driver whose events are late, or that
+     * does not reach an executor, cannot tell; it is asked again with the next commit (F536).
      */
     List<String> forgettable(List<String> completed) {
         if (completed.isEmpty()) {
@@ -155,7 +178,7 @@ public final class LostExecutors {
     /** Nothing that fails here keeps the lock (F561). Spark's code throws undeclared exceptions. */
     private long numberAtRelease() {
         try {
-            return lost.applyAsLong(EVENTS_MILLIS);
+            return number();
         } catch (Exception e) {
             System.err.println("whether an executor was lost is not known: " + e);
             if (e instanceof InterruptedException) {

@@ -524,6 +524,9 @@ public final class Session {
             if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()) {
                 return false;
             }
+            if (instants.gaveUp() && LostExecutors.lost()) {
+                return false; // its executor may still write for that instant (F4, F602)
+            }
             liveness.leaves();
             if (!registration.cleanExit()) {
                 return false;
