@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hudi_runtime.read.update import Base
 
 MOST_READS = 1_000
-"""If there are more, the two oldest count as one."""
+"""Limit on the reads that are remembered; if there are more, the two oldest count as one."""
 
 
 @dataclass(frozen=True)

@@ -143,10 +143,11 @@ class Expiry:
         return found
 
     def begun_anew(self, partitions: Iterable[str] | None = None) -> None:
-        """Those that were deleted are not older than their deletion (F471); None: all of the table.
+        """Let the partitions start again: a deleted one is not older than its deletion (F471).
 
-        A writer that deletes one may write to it again before anybody finds it empty. Only the
-        active timeline names deletions, so this comes before archival, too (F480).
+        ``partitions`` None: all of the table. A writer that deletes one may write to it again before
+        anybody finds it empty. Only the active timeline names deletions, so this comes before
+        archival, too (F480).
         """
         deleted = self.table.deleted_partitions()
         if deleted and partitions is None:

@@ -435,7 +435,7 @@ def quiet(runs: list[JsonDict]) -> list[JsonDict]:
 
 
 def left_out(runs: list[JsonDict]) -> int:
-    """How many bursts do not count; they are in the raw results."""
+    """Number of bursts that do not count; they are in the raw results."""
     return sum(run["scenario"] == "burst" for run in runs) - len(quiet(runs))
 
 

@@ -469,7 +469,9 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    """Also in the look that closes it: an attempt would be asked to end before it has begun.
+    """Block while the gate is closed, also in the look that closes it.
+
+    Otherwise an attempt would be asked to end before it has begun.
 
     While a record cannot be read an open gate stays open, whatever it seems to await (F582).
     """
