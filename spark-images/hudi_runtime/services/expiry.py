@@ -145,9 +145,9 @@ class Expiry:
     def begun_anew(self, partitions: Iterable[str] | None = None) -> None:
         """Let the partitions start again: a deleted one is not older than its deletion (F471).
 
-        ``partitions`` None: all of the table. A writer that deletes one may write to it again before
-        anybody finds it empty. Only the active timeline names deletions, so this comes before
-        archival, too (F480).
+        ``partitions`` None: all of the table. A writer that deletes one may write to it again
+        before anybody finds it empty. Only the active timeline names deletions, so this comes
+        before archival, too (F480).
         """
         deleted = self.table.deleted_partitions()
         if deleted and partitions is None:
