@@ -80,7 +80,7 @@ QUESTIONS: dict[str, tuple[Callable[[dict[str, Any]], bool], tuple[str, ...]]] =
     "Any of these, in a run with archival": (lambda one: bool(one.get("archived")), BROKEN),
     "Any of these, in a run with completed clusterings": (lambda one: bool(one.get("clusterings")), BROKEN),
 }
-"""What a run is asked: of which runs it was, and the fields that say what was found."""
+"""Questions about runs: a selection of the runs, and the fields that say what was found."""
 HANGS = "Runs that hung"
 
 

@@ -29,17 +29,16 @@ TAKE_OVER_SECONDS = 60.0
 
 @dataclass
 class Result:
-    """One cell: what was found, and what else happened that the audit does not see."""
+    """One cell: the findings, and other events that the audit does not see."""
 
     verdict: str
-    """`ok`, `corrupt`, `reported` (the audit tells of it loudly, nothing is
-    silent), or `unknown`.
+    """`ok`, `corrupt`, `reported` (the audit reports it, nothing is silent), or `unknown`.
     """
     told: str
     checks: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
-    """What the audit lists, some of each check."""
+    """Findings of the audit, some of each check."""
 
 
 def judge(report: Report, *notes: str) -> Result:
@@ -68,9 +67,10 @@ def judge(report: Report, *notes: str) -> Result:
 
 
 def told_loudly(found: Result) -> Result:
-    """Of a table that the agent refuses to touch: what the audit cannot check is `reported`.
+    """Result for a table that the agent refuses to touch: the part that the audit cannot check is
+    `reported`.
 
-    What it has checked and finds damaged stays `corrupt`, whoever was told.
+    A table that it finds damaged stays `corrupt`, even if the damage was reported.
     """
     return dataclasses.replace(found, verdict="reported") if found.verdict == "unknown" else found
 
@@ -244,7 +244,7 @@ TIMEOUT_OPTIONS = {
     "fs.s3a.connection.timeout": "2000",
     "fs.s3a.attempts.maximum": "1",
     "fs.s3a.retry.limit": "1",
-    # What is refused here is answered with 503: S3A would try 20 times, each pause twice
+    # Requests that are refused here are answered with 503: S3A would try 20 times, each pause twice
     # the last one
     "fs.s3a.retry.throttle.limit": "1",
 }
@@ -477,7 +477,7 @@ def stopped_while_publishing(side: Side) -> Result:
 def cancelled_while_sending_data(side: Side) -> Result:
     """A's program cancels its jobs while the PUT of a data file is held, and lives on.
 
-    What A gave up is rolled back; then the PUT arrives.
+    The instant that A gave up is rolled back; then the PUT arrives.
     """
     held = side.proxy.hold_next(s3proxy.data_file)
     a, folder = side.program("a", [(60, "c", "A", 2)], how="jobs")
@@ -617,7 +617,7 @@ class Scenario:
     alone: Callable[[], Result] | None = None
     """Instead of `run`: what makes its world itself."""
     takes_seconds: float = 0
-    """What the fault takes beyond the time that every cell has."""
+    """Time of the fault beyond the time that every cell has."""
 
     @property
     def fault(self) -> str:

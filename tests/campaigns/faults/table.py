@@ -143,7 +143,7 @@ def _faults() -> list[str]:
 
 
 def _open(case: Case, stored: shown.Results) -> str:
-    """What no test shows yet: the cells of its own that were not run among it, and its tests that
+    """Parts of a case that no test shows yet: its own cells that were not run, and its tests that
     have no noted result, or a bad one.
     """
     named = [one for test in case.tests for one in catalog.named(test)]

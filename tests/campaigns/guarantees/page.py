@@ -72,7 +72,7 @@ def _run(test: str) -> str:
 
 
 def last(test: str) -> str:
-    """What it said when it was run last and that was noted, with exactly these parameters."""
+    """Result of the last noted run with exactly these parameters."""
     file, _, name = test.partition("::")
     tier = next(tier for tier, folder in last_run.TIERS.items() if file.startswith(f"{folder}/"))
     found = last_run.results(tier).get(file, {}).get(name)
@@ -96,7 +96,7 @@ def _line(row: Row, numbers: dict[str, int]) -> str:
 
 
 def _cell(cell: Cell | None, numbers: dict[str, int]) -> str:
-    """What holds, if the test that shows it has passed when it was run last."""
+    """Claim of a cell, if the test that shows it passed in its last run."""
     if cell is None:
         return "not run"
     outcome = last(cell.test)

@@ -111,7 +111,7 @@ def _row(cell: Cell, result: Result | None) -> str:
 
 
 def _bounds(load: Callable[[Cell], Result | None]) -> list[str]:
-    """What the zeros of each run leave open."""
+    """Upper bounds that the zeros of each run leave open."""
     lines = []
     for cell in CELLS:
         if found := (load(cell) or {}).get("found"):

@@ -30,8 +30,8 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | None = None) -> str:
-    """What is known of one kind: every round that there is, with the commits that they were run
-    with; then rounds before these, of which nothing was kept but what the page said.
+    """Section about one kind: every round that there is, with the commits that they were run with;
+    then earlier rounds, of which only the text of the page was kept.
     """
     parts = [
         f"## {TITLES[kind]}",
@@ -45,7 +45,7 @@ def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | N
 
 
 def _bound(kills: int) -> str:
-    """What so many kills without a lost row leave open."""
+    """Upper bound that this number of kills without a lost row leaves open."""
     return f"Kills after which rows were lost, doubled or phantom: {none_of(kills)}."
 
 

@@ -126,7 +126,7 @@ AT_ONCE = """\
 
 
 def text(entry: dict[str, Any] | None) -> str:
-    """What was seen, in a word."""
+    """Result in a word."""
     if entry is None:
         return "not run"
     if "added" in entry:
