@@ -4,8 +4,8 @@
     python -m hack.release.version NEW      write it to each of them
 
 Images, charts and the bill of materials take it from these places. Afterwards
-`python -m tests.campaigns.pages.chart_values` writes the chart's README anew, and CHANGELOG.md gets
-the version's heading.
+`python -m tests.campaigns.pages.chart_values` writes the chart's README again, and CHANGELOG.md
+gets the version's heading.
 """
 
 from __future__ import annotations

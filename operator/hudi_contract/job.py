@@ -39,7 +39,7 @@ class AttemptName(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(Record):
-    """Which of two versions of a record is kept."""
+    """Rules that decide which of two versions of a record is kept."""
 
     mode: str = ""
     """A value of `MergeMode`; empty: EventTime with ordering columns, else CommitTime."""
@@ -111,7 +111,7 @@ class KafkaValue(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaSecurity(Record):
-    """How to connect to the brokers."""
+    """Settings of the connections to the brokers."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
@@ -172,7 +172,7 @@ class Python(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Record):
-    """Where rows come from: exactly one is set."""
+    """Source of rows: exactly one is set."""
 
     files: Files | None = field(default=None, metadata=LEFT_OUT)
     hudi: Hudi | None = field(default=None, metadata=LEFT_OUT)
@@ -190,7 +190,7 @@ class Transform(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Validation(Record):
-    """What must be true of each batch: a query, a number of rows, or columns without null."""
+    """Condition on each batch: a query, a number of rows, or columns without null."""
 
     name: str
     sql: str = ""
@@ -212,7 +212,7 @@ class Application(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictPolicy(Record):
-    """How a writer handles lost races."""
+    """Handling of lost races by a writer."""
 
     in_process: Count = 3
     """Retries of a batch within the attempt."""
@@ -242,7 +242,9 @@ class JobRecord(Record):
     """Attempts of one run share its committed progress; another run starts over."""
     driver_pod: str = ""
     predecessor_seconds: Count = 900
-    """How long it waits for the lock of an earlier attempt: longer than any drain of that lock."""
+    """Seconds for which it waits for the lock of an earlier attempt: longer than any drain of that
+    lock.
+    """
     table: TableOfJob
     source: Source | None = None
     """None: an application does its own writes, or nothing is read."""

@@ -66,7 +66,7 @@ class Gate(Record):
     concurrency: str = ""
     """`spec.concurrency.mode` in force."""
     insert_conflicts: str = ""
-    """When two inserts conflict; empty: `Key`."""
+    """Rule for conflicts of two inserts; empty: `Key`."""
     lock: Durations | None = None
     authority: str = ""
     """UUID of the lock authority, which never changes: the table's marker names it."""
@@ -94,8 +94,8 @@ class Gate(Record):
     ends (F44).
     """
     closed_for_ms: Ms = field(default=0, metadata=LEFT_OUT)
-    """When the gate was closed for a change; `changeTimeoutSeconds` starts then,
-    for any operator.
+    """Time at which the gate was closed for a change; `changeTimeoutSeconds` starts then, for any
+    operator.
     """
     reason: str = field(default="", metadata=LEFT_OUT)
     """Why it is frozen."""

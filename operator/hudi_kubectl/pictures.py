@@ -47,7 +47,7 @@ class Row:
 
 
 def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta | None = None) -> list[Row]:
-    """What the statuses still have: the last ten attempts of each writer, the last commits.
+    """Rows made of the statuses: the last ten attempts of each writer, the last commits.
 
     The first rows are those of ``writers``. Others with commits follow: writers that are gone,
     writers that do not use the operator's lock, and table services.
@@ -78,7 +78,7 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
 
 
 def _author(commit: JsonDict, foreign: Collection[str]) -> tuple[str, str]:
-    """Of what kind the author of a commit is, and its name, `NAMESPACE/NAME`, if it is a writer."""
+    """Kind of a commit's author, and its name, `NAMESPACE/NAME`, if it is a writer."""
     if commit.get("writer"):
         return WRITER, str(commit["writer"])
     return (FOREIGN, "") if commit.get("instant") in foreign else (SERVICES, "")

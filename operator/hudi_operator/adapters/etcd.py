@@ -430,7 +430,7 @@ def _stored(kind: str, name: str, pair: Message) -> Stored:
 
 
 def _encode(value: JsonDict, kind: Kind | None = None) -> bytes:
-    """The value as it is stored: at most as long as values of its kind may be."""
+    """The value as it is stored, within the size limit of its kind."""
     encoded = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
     most = kind.max_value_bytes if kind is not None else MAX_VALUE_BYTES
     if len(encoded) > most:

@@ -1,8 +1,8 @@
-"""What a ``podTemplate`` may say of a pod, and what it names.
+"""Rules for a ``podTemplate``, and the objects that it names.
 
-A template is kept as the user wrote it. The CRD refuses what is known to be the operator's; here,
-at each launch, everything is refused that is not known to be the user's: a field of a later
-Kubernetes, too. The admission policies of the chart compare pods with what was rendered.
+A template is kept as the user wrote it. The CRD refuses fields that are known to be the operator's.
+This module, at each launch, refuses every field that is not known to be the user's, including those
+of a later Kubernetes. The admission policies of the chart compare pods with the rendered ones.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ OWN_LABELS = r"(hudioperator\.io/|spark-).*|app\.kubernetes\.io/(name|managed-by
 OWN_ANNOTATIONS = r"hudioperator\.io/.*|container\.(apparmor|seccomp)\.security\..*|(apparmor|seccomp)\.security\..*"
 OWN_VOLUMES = "(conf|code|etcd|tmp|kafka|callback|spark-key|s3)|secret-[0-9]+|kube-api-access-.*"
 SYSTEM_FOLDERS = "/(bin|boot|dev|etc|lib[^/]*|opt|proc|root|run|sbin|sys|tmp|usr|var)?(/.*)?"
-"""Where nothing is mounted in the operator's container: the image, and what the operator mounts."""
+"""Folders of the operator's container in which nothing may be mounted: those of the image, and
+those that the operator mounts.
+"""
 LOCAL_DIRS = "spark-local-dir-"
-"""How names of volumes begin that Spark uses for shuffle and spill files."""
+"""Prefix of the names of volumes that Spark uses for shuffle and spill files."""
 SPEC = frozenset(
     (
         "affinity",

@@ -83,10 +83,11 @@ async def read_sibling_tables(
 
 
 async def _evidence(ids: Iterable[str], etcd: EtcdPort, asked: set[str], holders: set[str]) -> frozenset[str] | None:
-    """Those of the ``asked`` uids that tables need, and others; None: unknown.
+    """Uids among ``asked`` that tables need, and others; None: unknown.
 
-    What one table needs no other one gives free: of N tables that an agent has served, each look
-    reads the few that still hold its pod, and all of them only once none of these does (F265).
+    A pod that one table needs stays, whatever the others say. So among the N tables that an agent
+    has served, each look reads the few that still hold its pod, and all of them only once none of
+    these does (F265).
     """
 
     async def uids(table_id: str) -> frozenset[str] | None:

@@ -2,7 +2,7 @@
 
 A member of etcd is restarted when it started before the bundle of trusted authorities changed.
 Every write carries the resourceVersion that was read, so that two of these processes, or a person,
-never overwrite each other. Whatever fails is tried again in the next turn.
+never overwrite each other. A step that fails is tried again in the next turn.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ANNOTATIONS = (planning.SIGNING_SINCE, planning.TRUSTED_SINCE, planning.ROTATE, 
 
 @dataclass(frozen=True)
 class Options:
-    """How the chart starts this process."""
+    """Options with which the chart starts this process."""
 
     settings: Settings
     endpoints: tuple[str, ...]
@@ -108,7 +108,7 @@ class Keeper:
             ) from error
         self._asked = wanted.ask_members
         changed = False
-        # The authority first: what was signed can then always be verified again.
+        # The authority comes first, so that every signed certificate can always be verified.
         for identity, stored in wanted.secrets.items():
             if found.get(identity) != stored:
                 await self._write(settings.secret(identity), objects[identity], stored)

@@ -437,7 +437,7 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
 
 
 def _secret_folders(mounts: list[JsonDict]) -> list[JsonDict]:
-    """Where the process finds values that must not stand in its messages."""
+    """Folders in which the process finds values that must not appear in its messages."""
     roots = (f"{_SECRETS_DIR}/", kafka.SECRET_DIR, environment.CALLBACK_DIR)
     found = sorted(mount["mountPath"] for mount in mounts if mount["mountPath"].startswith(roots))
     return [_variable(secret_names.FOLDERS, ",".join(found))] if found else []

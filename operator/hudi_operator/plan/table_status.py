@@ -351,7 +351,7 @@ def _metadata_table_changes(r: _Readiness) -> Condition | None:
 
 
 def _waits(view: View, reason: str, message: str) -> Condition:
-    """What the agent does alone, and the services that it has to finish before (F434)."""
+    """Condition for work of the agent alone, with services that it has to finish first (F434)."""
     return _not_ready(reason, "; ".join(filter(None, (message, table_services.awaited(view)))))
 
 
@@ -403,7 +403,7 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
 
 
 def _degraded(etcd: EtcdFitness) -> Condition:
-    """What the table stands on is less than it should be."""
+    """Condition for a problem with etcd, on which the table depends."""
     return condition("Degraded", bool(etcd.reason), etcd.reason or "NotDegraded", etcd.message)
 
 
@@ -459,7 +459,7 @@ def _broker(view: View) -> list[Condition]:
 
 
 def _settled(view: View) -> list[Condition]:
-    """What settling waits for: an overdue proof, or the agent."""
+    """Conditions for settling that waits for an overdue proof, or for the agent."""
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     worst = max((i.settling.failures for i in rolling), default=(0, ""))

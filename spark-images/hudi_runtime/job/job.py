@@ -37,7 +37,7 @@ class TableSpec:
     ordering: tuple[str, ...]
     hive_style: bool
     merge: Merge = LATER_COMMIT
-    """How two versions of a record merge."""
+    """Merging of two versions of a record."""
     missing_columns: str = MissingColumns.NULL
     """`Null` or `Refuse`, as in the HudiTable."""
 
@@ -188,7 +188,7 @@ class Job:
     number: int
     run: str
     """Uid of the HudiWriter and number of the run. Attempts of one run share its commits; another
-    run begins anew, also when the HudiWriter was deleted and applied again (F97).
+    run starts over, also when the HudiWriter was deleted and applied again (F97).
     """
     table: TableSpec
     source: Source | None
@@ -210,13 +210,13 @@ class Job:
     may_truncate: bool = False
     """Whether a batch without rows may replace the rows of the table."""
     validations: tuple[Validation, ...] = ()
-    """What must be true of each batch before it is written."""
+    """Conditions that each batch must meet before it is written."""
     interval: int | None = None
     """Seconds between two reads of the source in a streaming run; None: the run ends when its
     source has no more data.
     """
     predecessor_seconds: int = 900
-    """How long it waits for the lock of an earlier attempt."""
+    """Seconds for which it waits for the lock of an earlier attempt."""
 
     @property
     def runs_user_code(self) -> bool:
@@ -235,7 +235,7 @@ class Job:
 
     @property
     def adds(self) -> bool:
-        """Whether each row of the batch becomes a record of its own, and none deletes one."""
+        """Whether each row of the batch becomes a separate record, and none deletes one."""
         return self.inserts or self.overwrites
 
     @property

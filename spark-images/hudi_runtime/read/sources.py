@@ -117,9 +117,9 @@ def transform(frame: DataFrame, sql: str | None) -> DataFrame:
 def over(views: Mapping[str, DataFrame], sql: str, field: str) -> DataFrame:
     """The rows of one query over these views, in the session of their rows.
 
-    A program may have created another session, and views belong to a session (F96). Views of its
-    own stay what they are. They are not replaced by Spark's own means, which remove the rows of the
-    view before from the cache: the program may still use them (F167).
+    A program may have created another session, and views belong to a session (F96). Its own views
+    stay unchanged. They are not replaced by Spark's own means, which remove the rows of the view
+    before from the cache: the program may still use them (F167).
     """
     session: Any = next(iter(views.values())).sparkSession
     catalog = session._jsparkSession.sessionState().catalog()
@@ -365,7 +365,7 @@ def _python_batches(
 
 
 def _made_again(job: Job, number: int, committed: int) -> str:
-    """Of a batch for which the function is asked a second time; else nothing (F498).
+    """Message for a batch for which the function is asked a second time; else empty (F498).
 
     Batches are known by their number: one that was left out would make the next one count as
     committed.

@@ -71,7 +71,7 @@ class Actions:
     lost: Callable[[str], None]
     """See `Clustering`."""
     merge: merging.Merge = merging.LATER_COMMIT
-    """How two versions of a record merge."""
+    """Merging of two versions of a record."""
     backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
     """The partitions in which clusterings of this table have lost, for the lifetime
     of this agent.
@@ -80,8 +80,8 @@ class Actions:
     """Commits of which no replaced file was there any more."""
     removing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the plan of a clean is compared with the records and saved, and while instants are
-    archived. Whoever has it sees either as over, or as not begun; and what was recorded before is
-    seen by both.
+    archived. The holder of the lock sees either as over, or as not begun; and both see earlier
+    records.
     """
 
     def config(self, options: Mapping[str, str]) -> Any:
@@ -96,7 +96,7 @@ class Actions:
         return config
 
     def writing_config(self, options: Mapping[str, str]) -> Any:
-        """A write config for a service that makes a commit of its own.
+        """A write config for a service that makes its own commit.
 
         Hudi needs the schema for it.
         """
@@ -238,7 +238,7 @@ class Actions:
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
 
     def _replaced_that_holds(self, timeline: tl.Timeline) -> str:
-        """Which commit stays because files that it has replaced are there; empty when none does."""
+        """Message about a commit that stays because files that it has replaced exist, or empty."""
         first = next((i.requested for i in replacing(timeline) if i.requested not in self.gone), "")
         return first and f"files that {first} has replaced are there: a clean deletes them first"
 
@@ -284,7 +284,7 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
 
 
 def owner_that_holds(timeline: tl.Timeline, oldest: str, records: Records) -> str:
-    """Return why an incarnation holds the floor of archival until it ends; empty when none does.
+    """Message about an incarnation that holds the floor of archival until it ends; empty: none.
 
     An instant that it has given up, or completed although an executor was lost meanwhile, is swept
     once more after its end, and archival waits for that as long as it runs (F497, F601).

@@ -27,7 +27,7 @@ BUNDLE = CACHE / "jars" / "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 class WriterProcess:
     """The JVM of several attempts.
 
-    What would halt one of them is told instead, and only that one ends.
+    A fault that would halt one of them is reported instead, and only that one ends.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WriterProcess:
         return dict(json.loads(lines[-1])) if lines else {"writers": []}
 
     def writers(self) -> dict[str, JsonDict]:
-        """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
+        """State of each writer: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
 
         ``halted``: exit code; ``haltedFor``: why.
         """
@@ -81,7 +81,7 @@ class WriterProcess:
 
     @property
     def together(self) -> int:
-        """How often somebody was inside beside somebody else."""
+        """Number of times that two writers were inside together."""
         return int(self._last()["together"])
 
     def committed(self) -> int:
@@ -89,7 +89,7 @@ class WriterProcess:
         return len(list((self.folder / ".hoodie" / "timeline").glob("*.commit")))
 
     def commit_on(self, more: int = 1, *, seconds: float = 60.0) -> None:
-        """Wait until each writer has committed so many times more."""
+        """Wait until each writer has made this number of further commits."""
         before = {name: writer["commits"] for name, writer in self.writers().items()}
         wait_for(
             "everybody commits",

@@ -32,7 +32,7 @@ from tests.support.hostile.vocabulary import (
 
 
 def _parts(settings: JsonDict, known: JsonDict) -> JsonDict:
-    """Those that may be defaults."""
+    """Fields that may be defaults."""
     return {
         name: value if isinstance(known[name], str) else _parts(value, known[name])
         for name, value in settings.items()

@@ -1,4 +1,4 @@
-"""What the operator asks before it starts a pod, without a cluster."""
+"""Checks that the operator makes before it starts a pod, without a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.hostile.vocabulary import ENDPOINT, NAMESPACE, OF_OTHERS, PRE
 JsonDict = dict[str, Any]
 
 ALLOWED_IMAGES = ("x:1", "registry.example.com/*", "registry/*")
-"""Of the tests' clusters: the images of examples, of the grammar, and of other tests."""
+"""Allowed images of the tests' clusters: those of examples, of the grammar, and of other tests."""
 CONFIG = OperatorConfig(
     allowed_schemes=("s3a", "gs", "hdfs", "abfss"),
     path_prefixes={NAMESPACE: (PREFIX,)},
@@ -63,7 +63,7 @@ def _view(table: TableSpec) -> Any:
 def refusal(table: JsonDict, writer: JsonDict) -> str:
     """Why the operator starts no attempt of this writer; empty when it does.
 
-    What the planner asks (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py).
+    Checks of the planner (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py).
     """
     try:
         target, spec = TableSpec.from_object(table), WriterSpec.from_object(writer)

@@ -1,4 +1,4 @@
-"""What must hold of the files, pods and records of objects that launch."""
+"""Properties of the files, pods and records of objects that launch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _HUDI_VARIES = {
 
 
 def wrong(table: JsonDict, writer: JsonDict) -> str:
-    """What is where its field does not belong, for objects that launch; empty: nothing."""
+    """Value that is not in its own field, for objects that launch; empty: none."""
     try:
         _check(table, writer)
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -67,7 +67,7 @@ def wrong(table: JsonDict, writer: JsonDict) -> str:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What of a spec determines which files and volumes there are."""
+    """Properties of a spec that determine which files and volumes there are."""
 
     kinds: tuple[tuple[str, ...], ...]
     code: bool
@@ -77,12 +77,12 @@ class _Shape:
     revocable: bool
     callback: bool
     agent: bool | None
-    """Whether the table's own agent has executors; None: it has no agent of its own."""
+    """Whether the table's own agent has executors; None: it has no separate agent."""
 
 
 @dataclass(frozen=True)
 class _Ordinary:
-    """What the operator renders of a spec of the same shape with ordinary texts."""
+    """Output of the operator for a spec of the same shape with ordinary texts."""
 
     data: dict[str, str]
     spark: dict[str, str]
@@ -248,7 +248,7 @@ def _named(table: JsonDict, writer: JsonDict) -> set[str]:
 
 
 def _executors(data: dict[str, str], executor: JsonDict, image: str) -> None:
-    """What admission compares executors with is what their template says, and no more."""
+    """Assert that admission compares executors with exactly what their template says."""
 
     def listed(name: str) -> set[str]:
         return set(data[name].split(",")) - {""}

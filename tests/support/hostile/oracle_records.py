@@ -1,6 +1,4 @@
-"""What must hold of job.json, of a table's assignment to its agent, and of the request for a
-bootstrap.
-"""
+"""Properties of job.json, of a table's assignment to its agent, and of a bootstrap request."""
 
 from __future__ import annotations
 
@@ -152,7 +150,7 @@ def assignment(table: JsonDict, target: TableSpec) -> JsonDict:
 
 
 def _url(url: str) -> None:
-    """What a client connects to is what the URL shows."""
+    """Assert that a client connects to the host that the URL shows."""
     assert url.isascii(), url
     assert not re.search(r"[\x00-\x20\x7f\\#\"<>^`{|}]", url), url
     parts = urlsplit(url)

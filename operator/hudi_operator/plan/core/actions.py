@@ -121,7 +121,7 @@ class GiveCredentials(Action):
     id: str
     attempt: str
     path: str
-    """Of the table."""
+    """Path of the table."""
 
 
 @dataclass(frozen=True)

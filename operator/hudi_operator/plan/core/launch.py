@@ -38,7 +38,7 @@ def image_problem(view: View) -> str:
 
 
 def rights_problem(view: View) -> str:
-    """Why no pod of the table may start before the operator has a right of its own; else empty."""
+    """Why pods of the table wait until the operator may read Secrets; empty: they need not."""
     if not view.observed.secrets_unreadable:
         return ""
     role, where = view.config.consent_binding.role, view.table.ref.namespace

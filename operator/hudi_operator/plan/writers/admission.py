@@ -1,4 +1,4 @@
-"""Which writers may start an attempt now, and what the others wait for.
+"""Selection of the writers that may start an attempt now, and the reasons why others wait.
 
 Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
 writer's next attempt starts only when none of the older ones can get the lock, and none holds it
@@ -469,7 +469,9 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    """Also in the look that closes it: an attempt would be asked to end before it has begun.
+    """Block while the gate is closed, also in the look that closes it.
+
+    Otherwise an attempt would be asked to end before it has begun.
 
     While a record cannot be read an open gate stays open, whatever it seems to await (F582).
     """

@@ -16,13 +16,13 @@ import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 
 /**
- * What the events of this JVM's driver tell of its executors, stages and jobs. They come through a
- * queue of their own, which nobody else's listener delays and which drops none (F545, F560).
+ * Counts of executors, stages and jobs, from the events of this JVM's driver. The events come
+ * through a separate queue, which no other listener delays and which drops none (F545, F560).
  */
 final class DriverEvents extends SparkListener {
     static final DriverEvents OF_THIS_JVM = new DriverEvents();
 
-    /** The number cannot be told. */
+    /** The number is not known. */
     static final long UNKNOWN = -1;
 
     private static final String QUEUE = "hudi-operator";
@@ -38,7 +38,7 @@ final class DriverEvents extends SparkListener {
     private static final class Marker implements SparkListenerEvent {
         private final CountDownLatch seen = new CountDownLatch(1);
 
-        /** Whoever reads the event log does not have this class. */
+        /** A reader of the event log does not have this class. */
         @Override
         public boolean logEvent() {
             return false;
@@ -71,7 +71,7 @@ final class DriverEvents extends SparkListener {
         by(context.listenerBus()::post);
     }
 
-    /** The listener is told through this queue, too: it must neither wait nor work. */
+    /** The listener is called by this queue, too: it must neither wait nor work. */
     static void hears(SparkContext context, SparkListener listener) {
         // nothing of the queue is dropped, and what only counts is never far behind
         context.conf().set(CAPACITY, Integer.toString(Integer.MAX_VALUE));
@@ -103,7 +103,7 @@ final class DriverEvents extends SparkListener {
         return repeated.get();
     }
 
-    /** Whether a job with a smaller number runs; true when that cannot be told within the time. */
+    /** Whether a job with a smaller number runs; true when that is not known within the time. */
     boolean hasJobBefore(int job, long waitMillis) {
         return !hasHeardAll(waitMillis) || jobs.stream().anyMatch(running -> running < job);
     }

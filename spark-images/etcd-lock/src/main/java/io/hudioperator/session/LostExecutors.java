@@ -21,12 +21,12 @@ import scala.collection.JavaConverters;
  */
 public final class LostExecutors {
     private static final long EVENTS_MILLIS = 2_000;
-    /** The number cannot be told. */
+    /** The number is not known. */
     public static final long UNKNOWN = DriverEvents.UNKNOWN;
 
     /**
-     * Of those whose end could not be told, so many are asked about with one release. The gateway
-     * reads each record before it lets it go, and the lock is held meanwhile.
+     * Limit on the instants of unknown end that one release asks about. The gateway reads each
+     * record before it lets it go, and the lock is held meanwhile.
      */
     private static final int ASKED_AGAIN = 10;
 
@@ -71,8 +71,8 @@ public final class LostExecutors {
 
     /**
      * Whether this driver has lost an executor since it began, whose tasks may still write (F4), or
-     * does not reach one. Also true when that cannot be told. The runtime has no other answer to
-     * this question (F559).
+     * does not reach one. Also true when that is not known. The runtime has no other answer to this
+     * question (F559).
      */
     public static boolean lost(SparkContext asked) {
         return lost(asked, LostExecutors::hasUnreached);
@@ -92,8 +92,8 @@ public final class LostExecutors {
 
     /**
      * Whether this driver has an executor that it does not reach and has not given up yet. Its
-     * connection has ended, and why is not known: from then on the scheduler counts none of its
-     * tasks, nobody is told that it was lost, and it may still run and write (F598).
+     * connection has ended for an unknown reason: from then on the scheduler counts none of its
+     * tasks, no event says that it was lost, and it may still run and write (F598).
      */
     public static boolean hasUnreached(SparkContext asked) {
         return asked.schedulerBackend() instanceof CoarseGrainedSchedulerBackend
@@ -106,9 +106,9 @@ public final class LostExecutors {
     }
 
     /**
-     * How often rows may have been computed again since this JVM began: executors that its driver
-     * has lost, and stages that were repeated because their input was lost. {@link #UNKNOWN} when
-     * the number cannot be told.
+     * Number of times that rows may have been computed again since this JVM began: executors that
+     * its driver has lost, and stages that were repeated because their input was lost. {@link
+     * #UNKNOWN} when the number is not known.
      */
     public static long recomputed() {
         return recomputed(EVENTS_MILLIS);
@@ -156,9 +156,9 @@ public final class LostExecutors {
     }
 
     /**
-     * Of these completed instants, and of those of earlier releases for which it could not be told,
-     * returns those whose records may be deleted with this release. A driver whose events are late, or
-     * that does not reach an executor, cannot tell; it is asked again with the next commit (F536).
+     * Returns those whose records may be deleted with this release, among these completed instants
+     * and those of earlier releases whose end was not known. A driver whose events are late, or that
+     * does not reach an executor, cannot tell; it is asked again with the next commit (F536).
      */
     List<String> forgettable(List<String> completed) {
         if (completed.isEmpty()) {
