@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs/use/support.md").read_text(encoding="utf-8")
 
 def row(part: str) -> list[str]:
     (line,) = re.findall(rf"^\| {part}[^|]* \| (.+) \|$", PAGE, re.MULTILINE)
-    return [cell.strip() for cell in line.split(" | ")]
+    return re.split(r"\s*\|\s*", line)
 
 
 def module(name: str, path: str) -> str:
