@@ -135,10 +135,11 @@ chart: ## copy the CRDs into the chart, and their bounds of a status into the op
 	@hack/setup/venv >/dev/null
 	python hack/crds/statuses.py
 
-manifests: ## make deploy/ from the chart
+manifests: ## make deploy/ and bundle/ from the chart
 	@hack/build/build-binaries helm
 	@hack/setup/venv >/dev/null
 	python -m hack.manifests.make
+	python -m hack.bundle.make
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
 	@hack/cluster/cluster purge

@@ -12,6 +12,7 @@ the files will be found. Nothing is published: hack/release/publish does that.
 |---|---|
 | chart | the chart as `helm push` takes it |
 | manifests | one YAML file, for those who do not use Helm |
+| bundle | the bundle for OLM, and the file that is applied beside it |
 | krew | the kubectl plugin, and its manifest for krew |
 | wheel | the same plugin for pip |
 | bills | CycloneDX documents of the images; without images those of the locks of Python packages |
@@ -20,6 +21,7 @@ the files will be found. Nothing is published: hack/release/publish does that.
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import io
 import json
@@ -34,6 +36,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from hack.bundle import make as bundles
 from hack.manifests import make
 from hack.release import krew, version, wheel
 from hack.sbom.sbom import LOCKS
@@ -74,6 +77,19 @@ def manifests(out: Path, of: Release) -> None:
     (out / f"hudi-operator-{of.version}.yaml").write_text(text, encoding="utf-8")
 
 
+def bundle(out: Path, of: Release) -> None:
+    """Needs Helm."""
+    text = make.install(f"--set=images.registry={of.registry}", f"--set=images.tag={of.version}")
+    (out / f"hudi-operator-beside-olm-{of.version}.yaml").write_text(bundles.file_beside(text), encoding="utf-8")
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as packed:
+        for name, content in sorted(bundles.files(text).items()):
+            entry = tarfile.TarInfo(f"bundle/{name}")
+            entry.size = len(content.encode())
+            packed.addfile(entry, io.BytesIO(content.encode()))
+    (out / f"olm-bundle-{of.version}.tar.gz").write_bytes(gzip.compress(plain.getvalue(), mtime=0))
+
+
 def plugin(out: Path, of: Release) -> None:
     krew.write(out, of.url, of.version)
 
@@ -104,6 +120,7 @@ def bills(out: Path, of: Release) -> None:
 PARTS: dict[str, Callable[[Path, Release], None]] = {
     "chart": chart,
     "manifests": manifests,
+    "bundle": bundle,
     "krew": plugin,
     "wheel": package,
     "bills": bills,
@@ -136,6 +153,12 @@ def versions(out: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(out.glob("hudi-operator-*.yaml")):
         for image in sorted(set(IMAGE.findall(path.read_text(encoding="utf-8")))):
             yield f"{path.name}: {image}", image.rpartition(":")[2]
+    for path in sorted(out.glob("olm-bundle-*.tar.gz")):
+        with tarfile.open(path) as packed:
+            spec = yaml.safe_load(_member(packed, "bundle/manifests/hudi-operator.clusterserviceversion.yaml"))["spec"]
+        yield f"{path.name}: version", spec["version"]
+        for image in spec["relatedImages"]:
+            yield f"{path.name}: {image['image']}", image["image"].rpartition(":")[2]
     for path in sorted(out.glob("hudi.yaml")):
         spec = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]
         yield f"{path.name}: version", spec["version"].removeprefix("v")

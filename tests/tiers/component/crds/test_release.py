@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tarfile
 from pathlib import Path
 
 from hack.release import files, version
@@ -24,6 +25,8 @@ def test_all_files_of_a_release_are_of_one_version(tmp_path: Path) -> None:
     for name in ("operator", "spark", "console"):
         bill = json.loads((out / f"{name}-python-{number}.cdx.json").read_text())
         assert len(bill["components"]) > 5, name
+    with tarfile.open(out / f"olm-bundle-{number}.tar.gz") as packed:
+        assert "bundle/metadata/annotations.yaml" in packed.getnames()
     images = {where.partition(": ")[2].rpartition(":")[0] for where in said if REGISTRY in where}
     assert images >= {f"{REGISTRY}/{name}" for name in ("operator", "spark", "gateway", "etcd")}
 
