@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.campaigns.bench import lock_gateway, lock_load, starvation
+from tests.campaigns.bench import lock_gateway, lock_load, performance, starvation
 from tests.campaigns.certify import page as certify
 from tests.campaigns.chaos import page as chaos
 from tests.campaigns.crashes import report as crashes
@@ -43,6 +43,7 @@ PAGES: dict[str, tuple[Callable[[], str], str]] = {
     "lock-gateway": (lock_gateway.page, "tests.campaigns.bench.lock_gateway --page"),
     "lock-load": (lock_load.page, "tests.campaigns.bench.lock_load --page"),
     "matrix": (lambda: matrix.page(cells.load, cells.before()), "tests.campaigns.matrix --table"),
+    "performance": (lambda: performance.page(performance.Results.load()), "tests.campaigns.bench.performance"),
     "shown": (shown.page, "tests.campaigns.pages.last_run --page"),
     "starvation": (starvation.page, "tests.campaigns.bench.starvation --page"),
     "what-a-table-can-hold": (values.page, "tests.campaigns.values --page"),
