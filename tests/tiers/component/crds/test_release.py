@@ -7,11 +7,14 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
 from hack.release import files, version
 
-from tests.support import quick_yaml
-from tests.tiers.component.crds.cluster import BIN
+from tests.support import ROOT, quick_yaml
+from tests.tiers.component.crds.cluster import BIN, module_folder
 
+ACTIONLINT = "h1:vQ4GeJN86C0QH+gTUQcs8McmK62OLT3kmakPMtEWYnY="
+"""Sum of actionlint's module, by Go's checksum database."""
 REGISTRY = "registry.example.com/hudi-operator"
 
 
@@ -41,3 +44,20 @@ def test_all_files_of_a_release_are_of_one_version(tmp_path: Path) -> None:
         and one["metadata"]["labels"]["app.kubernetes.io/component"] == "operator"
     ]
     assert operator["spec"]["template"]["spec"]["containers"][0]["image"] == f"{REGISTRY}/operator:{number}"
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(900)
+def test_actionlint_finds_nothing(tmp_path: Path) -> None:
+    """The workflows cannot be run here: their form is right at least."""
+    source = module_folder("github.com/rhysd/actionlint@v1.7.12", ACTIONLINT)
+    program = tmp_path / "actionlint"
+    subprocess.run(["go", "build", "-o", str(program), "./cmd/actionlint"], cwd=source, check=True, timeout=800)
+    workflows = sorted((ROOT / ".github/workflows").glob("*.yaml"))
+    done = subprocess.run([program, "-no-color", *workflows], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(workflows[-1].read_text().replace("needs: images", "needs: image"))
+    done = subprocess.run([program, "-no-color", broken], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert "image" in done.stdout
+    assert done.returncode == 1
