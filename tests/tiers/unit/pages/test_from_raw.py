@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.campaigns.bench import lock_gateway, lock_load, performance, starvation
+from tests.campaigns.certify import page as certify
 from tests.campaigns.chaos import page as chaos
 from tests.campaigns.crashes import report as crashes
 from tests.campaigns.faults import proven
@@ -29,6 +30,7 @@ from tests.support.evidence import none_of
 
 JsonDict = dict[str, Any]
 PAGES: dict[str, tuple[Callable[[], str], str]] = {
+    "certify": (certify.page, "tests.campaigns.certify --page"),
     "chaos": (lambda: chaos.page(chaos.results()), "tests.campaigns.chaos --page"),
     "crashes": (lambda: crashes.page(crashes.stored()), "tests.campaigns.crashes --report"),
     "faults": (lambda: faults.page(lambda mutation: False), "tests.campaigns.faults --table"),
