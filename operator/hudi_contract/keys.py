@@ -129,6 +129,14 @@ def tables_prefix(prefix: str, table_id: str) -> str:
     return f"{prefix}/tables/{table_id}/"
 
 
+def pulse_key(prefix: str) -> str:
+    """Key that the leading operator writes again and again.
+
+    An etcd that was set back has an older one.
+    """
+    return f"{prefix}/{CONTROL}/pulse"
+
+
 def agent_range(agent: str) -> str:
     """Range with the assignments of one agent, relative to P/."""
     return f"control/agents/{agent}/"

@@ -242,6 +242,11 @@ class Etcd:
         found = self._call("root", "Range", request, writes=False).kvs
         return {pair.key.decode(): json.loads(pair.value) for pair in found}
 
+    def revision(self) -> int:
+        """Of the whole store."""
+        request = rpc.messages.RangeRequest(key=b"/", count_only=True)
+        return int(self._call("root", "Range", request, writes=False).header.revision)
+
     def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
         """As a pod would."""
         request = rpc.messages.PutRequest(

@@ -20,6 +20,7 @@ import pytest
 
 from hudi_contract import naming
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
+from hudi_operator.adapters.etcd_pulse import Pulse
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.model.config import EtcdConfig, OperatorConfig
 from hudi_operator.model.facts import Observed
@@ -84,6 +85,9 @@ class Replica:
         self.notes = RevisionNotes(revisions)
         self.notes.read(notes)
         self.store = EtcdStore(self._connection, "/hudi", revisions=revisions)
+        self.pulse = Pulse(self._connection, "/hudi", revisions=revisions)
+        self.told: list[str] = []
+        revisions.set_back = lambda: self.told.append("set back")
         self._table = table
 
     def look(self) -> str:
@@ -204,6 +208,57 @@ def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(ow
     second.close()
 
 
+def test_an_etcd_set_back_below_a_higher_revision_freezes_and_forgets_no_fence(own_etcd: Etcd) -> None:
+    """F620: the files of a backup come back, and others write until the revision that the operator
+    has seen last is passed. A fence is lost, and nothing tells of it but the pulse.
+    """
+    table, data, backup = huditable(), own_etcd.directory / "data", own_etcd.directory / "backup"
+    first = Replica(own_etcd, table, {})
+    first.until("closed")
+    agent_reports(own_etcd)
+    first.until("open")
+    run(first.pulse.beat())
+    own_etcd.stop()
+    shutil.copytree(data, backup)
+    for times in (1, 2):
+        own_etcd.start()
+        wait_for("a pulse after the backup", lambda each=first: beats(each))
+        settle = {"phase": "Fenced", "reason": "PodTerminated", "times": {}}
+        assert run(first.store.fence(T, inc=f"dead-{times}", attempt="", settle=settle, if_not_alive=False))
+        notes, seen = first.notes.write(), max(first.store.floors().values())
+        first.close()
+        own_etcd.stop()
+        shutil.rmtree(data)
+        shutil.copytree(backup, data)
+        own_etcd.start()
+        wait_for("it answers", lambda: serves(own_etcd))
+        while own_etcd.revision() <= seen + 10:
+            own_etcd.put("/hudi/tables/filler", {"n": 1})
+        second = Replica(own_etcd, table, notes)
+        assert not own_etcd.read(f"/hudi/control/{T}/fence/"), "the fence is lost"
+        if times == 1:  # the pulse finds it before a table is looked at, and is written again
+            for _ in range(3):
+                run(second.pulse.beat())
+        assert second.look() == "frozen"
+        assert second.told == ["set back"]
+        # Its successor knows it, too: from the Lease, or, if that was not written, from the pulse.
+        second.close()
+        first = Replica(own_etcd, table, second.notes.write() if times == 2 else notes)
+        assert first.look() == "frozen"
+        first.look()
+        found = stalled(table)
+        assert (found["status"], found["reason"]) == ("True", "Frozen")
+        assert "knows nothing any more of its revision" in found["message"]
+        word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", found["message"])
+        assert word is not None
+        table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: word[1]}
+        first.until("open")
+        run(first.pulse.beat())
+        assert first.look() == "open"
+        own_etcd.stop()
+    first.close()
+
+
 def test_the_operator_is_told_that_etcd_is_full_and_goes_on_when_there_is_room(own_etcd: Etcd) -> None:
     replica = Replica(own_etcd, huditable(), {})
     assert replica.look() == "closed"
@@ -225,6 +280,21 @@ def test_the_operator_is_told_that_etcd_is_full_and_goes_on_when_there_is_room(o
         assert done.returncode == 0, done.stderr
     replica.admit("one")
     replica.close()
+
+
+def serves(etcd: Etcd) -> bool:
+    try:
+        return etcd.revision() > 0
+    except Retryable:
+        return False
+
+
+def beats(replica: Replica) -> bool:
+    try:
+        run(replica.pulse.beat())
+    except Retryable:
+        return False
+    return True
 
 
 def answers(replica: Replica) -> bool:
