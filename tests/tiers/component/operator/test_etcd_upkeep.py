@@ -1,0 +1,170 @@
+"""Backups and defragmentation of real members of etcd, by root and by nobody else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hudi_operator.etcd_upkeep import members as of
+from hudi_operator.etcd_upkeep import snapshot
+from hudi_operator.model.config import EtcdConfig
+from tests.support.harness.etcd_members import Members
+from tests.support.harness.servers import ENVIRONMENT, Etcd, wait_for
+
+JsonDict = dict[str, Any]
+T = "00000000000000ab00000000000000ab"
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Members]:
+    made = Members(tmp_path_factory.mktemp("members"))
+    try:
+        made.begin(3)
+        yield made
+    finally:
+        made.stop()
+
+
+def upkeep(config: EtcdConfig, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """The command, as in a pod with the identity as files."""
+    variables = {
+        "HUDI_OPERATOR_ETCD_ENDPOINTS": ",".join(config.endpoints),
+        "HUDI_OPERATOR_ETCD_CA": config.ca_file,
+        "HUDI_OPERATOR_ETCD_CERT": config.cert_file,
+        "HUDI_OPERATOR_ETCD_KEY": config.key_file,
+    }
+    command = [sys.executable, "-m", "hudi_operator.etcd_upkeep", *arguments]
+    return subprocess.run(command, env={**ENVIRONMENT, **variables}, capture_output=True, timeout=120, check=False)
+
+
+def said(done: subprocess.CompletedProcess[bytes]) -> JsonDict:
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def fill(etcd: Etcd, count: int, *, size: int = 60_000) -> None:
+    for number in range(count):
+        etcd.put(f"/hudi/tables/{T}/filler/{number:04d}", {"x": "x" * size})
+
+
+def test_a_backup_is_whole_and_says_what_is_in_it(three: Members, tmp_path: Path) -> None:
+    etcd = three.all[0]
+    etcd.ctl("root", "put", f"/hudi/control/{T}/gate", '{"state":"open"}')
+    etcd.put(f"/hudi/tables/{T}/clock", {"value": "1"})
+    revision = etcd.revision()
+    report = said(upkeep(three.config(), "backup", f"--folder={tmp_path}"))
+    file = tmp_path / report["file"]
+    assert (report["revision"], report["tables"]) == (revision, 1)
+    assert report["keys"] == len(etcd.read("/hudi/"))
+    assert file.stat().st_size == report["bytes"]
+    assert file.stat().st_mode & 0o777 == 0o600, "it has everybody's keys"
+    assert json.loads((tmp_path / f"{report['file']}.json").read_text()) == report
+    assert (tmp_path / snapshot.NEWEST).samefile(file)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [report["file"], f"{report['file']}.json", snapshot.NEWEST]
+    )
+    # The same through a pipe, as `kubectl exec` gives it.
+    done = upkeep(three.config(), "backup")
+    told = json.loads(done.stderr.splitlines()[-1])
+    digest = snapshot.Digest()
+    digest.update(done.stdout)
+    assert digest.problem() == ""
+    assert (len(done.stdout), digest.sha256) == (told["bytes"], told["sha256"])
+
+
+def test_old_backups_go_and_nothing_else(three: Members, tmp_path: Path) -> None:
+    old = [f"etcd-{cluster}-2026010{day}T000000Z-r{day}.db" for day, cluster in enumerate("cba", start=1)]
+    for name in (*old, f"{old[0]}.json", "mine.db", "etcd-x.db"):
+        (tmp_path / name).write_text("x")
+    newest = said(upkeep(three.config(), "backup", f"--folder={tmp_path}"))["file"]
+    assert said(upkeep(three.config(), "prune", f"--folder={tmp_path}", "--keep=2"))["deleted"] == old[:2]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {old[2], newest, f"{newest}.json", snapshot.NEWEST, "mine.db", "etcd-x.db"}
+
+
+@pytest.mark.parametrize("command", [("backup",), ("defragment", "--least=0")])
+@pytest.mark.parametrize("identity", ["operator", "gateway"])
+def test_only_root_may(three: Members, identity: str, command: tuple[str, ...], tmp_path: Path) -> None:
+    """A snapshot has the keys of all tenants."""
+    more = (f"--folder={tmp_path}",) if command == ("backup",) else ()
+    done = upkeep(three.config(identity), *command, *more)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"permission denied" in done.stderr.splitlines()[-1].lower()
+    assert not list(tmp_path.iterdir()), "nothing is left that looks like a backup"
+
+
+def test_without_etcd_nothing_is_written_and_the_reason_is_said(tmp_path: Path, three: Members) -> None:
+    config = three.config()
+    nobody = EtcdConfig(("https://127.0.0.1:9",), config.prefix, config.ca_file, config.cert_file, config.key_file)
+    done = upkeep(nobody, "backup", f"--folder={tmp_path}")
+    assert done.returncode == 1
+    assert b"UNAVAILABLE" in done.stderr.splitlines()[-1]
+    done = upkeep(config, "backup", f"--folder={tmp_path / 'missing'}")
+    assert done.returncode == 1
+    assert b"cannot be written" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_members_are_defragmented_one_by_one_and_the_leader_hands_over_first(three: Members) -> None:
+    etcd, config = three.all[0], three.config()
+    fill(etcd, 150)
+    etcd.ctl("root", "del", "--prefix", f"/hudi/tables/{T}/filler/")
+    done = etcd.ctl("root", "compaction", "--physical", str(etcd.revision()))
+    assert done.returncode == 0, done.stderr
+
+    def compacted() -> bool:
+        etcd.put(f"/hudi/tables/{T}/clock", {"value": "1"})  # sizes are told anew with the next write
+        return all(member.unused > 0.5 for member in of.look(config))
+
+    wait_for("all have compacted", compacted)  # the other members do it a little later
+    before = {member.name: member for member in of.look(config)}
+    leader = next(name for name, member in before.items() if member.leader)
+    report = upkeep(config, "defragment", "--least=0.5")
+    found = said(report)["members"]
+    assert [one["member"] for one in found][-1] == leader
+    assert {one["outcome"] for one in found} == {"Defragmented"}
+    after = {member.name: member for member in of.look(config)}
+    assert not after[leader].leader
+    assert f"{leader}: it leads no longer" in report.stderr.decode()
+    for name, member in after.items():
+        assert member.size < before[name].size / 2, name
+        assert member.cluster_id == before[name].cluster_id
+    again = said(upkeep(config, "defragment", "--least=0.5"))["members"]
+    assert {one["outcome"] for one in again} == {"LeftAlone"}
+
+
+def test_nobody_is_defragmented_while_a_member_is_missing(three: Members) -> None:
+    missing = three.all[2]
+    missing.stop()
+    try:
+        done = upkeep(three.config(), "defragment", "--least=0")
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert b"member e2 does not answer" in done.stderr.splitlines()[-1]
+    finally:
+        missing.start()
+
+
+def test_a_member_that_is_alone_is_interrupted_only_on_request(tmp_path: Path) -> None:
+    one = Members(tmp_path)
+    try:
+        one.begin(1)
+        refused = upkeep(one.config(), "defragment", "--least=0")
+        assert (refused.returncode, refused.stdout) == (1, b"")
+        assert b"is the only member" in refused.stderr
+        (found,) = said(upkeep(one.config(), "defragment", "--least=0", "--interrupt"))["members"]
+        assert found["outcome"] == "Defragmented"
+        assert 0 < found["silent_seconds"] <= found["seconds"] + 1
+    finally:
+        one.stop()
+
+
+def test_the_members_are_shown(three: Members) -> None:
+    found = said(upkeep(three.config(), "members"))["members"]
+    assert [one["name"] for one in found] == ["e0", "e1", "e2"]
+    assert [one["leader"] for one in found].count(True) == 1
