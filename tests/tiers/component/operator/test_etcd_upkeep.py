@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
+from hudi_kubectl import etcd as plugin
+from hudi_kubectl.cluster import Kubectl
+from hudi_kubectl.screen import Screen
 from hudi_operator.etcd_upkeep import members as of
 from hudi_operator.etcd_upkeep import snapshot
 from hudi_operator.model.config import EtcdConfig
@@ -76,6 +79,36 @@ def test_a_backup_is_whole_and_says_what_is_in_it(three: Members, tmp_path: Path
     digest.update(done.stdout)
     assert digest.problem() == ""
     assert (len(done.stdout), digest.sha256) == (told["bytes"], told["sha256"])
+
+
+class Here(Kubectl):
+    """`kubectl exec` into the pod with the identity of root: its command runs here."""
+
+    def __init__(self, config: EtcdConfig) -> None:
+        super().__init__()
+        self._config = config
+
+    def objects(self, kind: str, *, everywhere: bool = False, selector: str = "") -> list[JsonDict]:
+        return [{"metadata": {"name": "hudi-operator-etcd-identity"}}]
+
+    def execute(
+        self, target: str, container: str, command: Sequence[str], output: IO[bytes] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = upkeep(self._config, *command[3:])
+        if output is not None:
+            output.write(done.stdout)
+        told = "" if output is not None else done.stdout.decode()
+        return subprocess.CompletedProcess(command, done.returncode, told, done.stderr.decode())
+
+
+def test_the_plugin_takes_a_backup(three: Members, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kubectl, file = Here(three.config()), tmp_path / "etcd.db"
+    assert plugin.backup(kubectl, Screen(as_json=True), str(file)) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert plugin.damage(file, report) == ""
+    assert report["revision"] == three.all[0].revision()
+    assert plugin.members(kubectl, Screen()) == 0
+    assert capsys.readouterr().out.count("3.6.") == 3
 
 
 def test_old_backups_go_and_nothing_else(three: Members, tmp_path: Path) -> None:
