@@ -187,7 +187,7 @@ def test_a_defragmentation_asks_and_says_what_it_cost(
 
 def test_a_member_that_is_alone_needs_one_word_more() -> None:
     pod = Pod(of_members(member(0, in_use=10, leader=True), **DONE))
-    with pytest.raises(Failed, match="only member: until its 10.0 MiB .* --interrupt"):
+    with pytest.raises(Failed, match=r"only member: until its 10\.0 MiB .* --interrupt"):
         etcd.defragment(pod, Screen(), 0.2, interrupt=False, how=How(yes=True))
     assert pod.asked == [["members"]]
     assert etcd.defragment(pod, Screen(as_json=True), 0.2, interrupt=True, how=How(yes=True)) == 0
