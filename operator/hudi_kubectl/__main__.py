@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hudi_kubectl import auditing, commands, etcd, importing, verbs
+from hudi_kubectl import auditing, commands, etcd, importing, restoring, verbs
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import DRY_RUN, Failed, Kubectl
 from hudi_kubectl.screen import Screen, printable, wants_colour
@@ -48,7 +48,7 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "attest": ("say that a pod on a lost node has ended", True, False),
     "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
-    "etcd": ("backup, defragmentation and members of the release's etcd", False, False),
+    "etcd": ("backup, restore, defragmentation and members of the release's etcd", False, False),
     "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
@@ -235,7 +235,15 @@ def _of_etcd(one: argparse.ArgumentParser) -> None:
     one.add_argument("--least", type=_share, default=0.2, metavar="PART", help=text)
     text = "of defragment: also a member that is alone; nothing commits meanwhile"
     one.add_argument("--interrupt", action="store_true", help=text)
+    text = "of restore: the PersistentVolumeClaim with the backup"
+    one.add_argument("--claim", default="", metavar="CLAIM", help=text)
+    one.add_argument("--from", dest="source", default="", metavar="FILE", help="of restore: name of the backup there")
+    text = "of restore: also as a cluster that no table's marker names"
+    one.add_argument("--another-cluster", action="store_true", help=text)
+    text = "of restore, for each member (default: 10m)"
+    one.add_argument("--timeout", type=duration, default=600, metavar="DURATION", help=text)
     one.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    _dry_run_option(one, "client: of restore, print the pods")
     one.epilog = "-n names the namespace of the release. It needs the right to create pods/exec there."
 
 
@@ -418,8 +426,14 @@ def _etcd(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
         raise Failed(f"-f {said.file}: {said.action} writes no file")
     if said.action == "backup":
         return etcd.backup(kubectl, screen, said.file)
+    how = How(said.dry_run, yes=said.yes)
+    if how.is_dry and said.action != "restore":
+        raise Failed(f"--dry-run={said.dry_run}: {said.action} has none")
+    if said.action == "restore":
+        wanted = restoring.Wanted(said.claim, said.source, said.another_cluster, said.timeout or 600)
+        return restoring.restore(kubectl, screen, wanted, how)
     if said.action == "defragment":
-        return etcd.defragment(kubectl, screen, said.least, interrupt=said.interrupt, how=How(yes=said.yes))
+        return etcd.defragment(kubectl, screen, said.least, interrupt=said.interrupt, how=how)
     return etcd.members(kubectl, screen)
 
 

@@ -19,7 +19,7 @@ from hudi_kubectl.cluster import Failed, Kubectl
 from hudi_kubectl.objects import JsonDict
 from hudi_kubectl.screen import Screen
 
-ACTIONS = ("backup", "defragment", "members")
+ACTIONS = ("backup", "restore", "defragment", "members")
 DEPLOYMENTS = "deployments.apps"
 COMPONENT = "etcd-identity"
 """Label and container of the pod with the identity of root."""

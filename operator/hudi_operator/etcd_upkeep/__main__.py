@@ -1,4 +1,4 @@
-"""Entry point: ``python -m hudi_operator.etcd_upkeep backup|prune|defragment|members``.
+"""Entry point: ``python -m hudi_operator.etcd_upkeep backup|prune|set-aside|defragment|members``.
 
 The report goes to the standard output as one line of JSON, or, where a backup goes there, to the
 error output as its last line. Exit code 1: it was not done; the last line of the error output says
@@ -48,6 +48,8 @@ def parser() -> argparse.ArgumentParser:
     one = subs.add_parser("prune", help="delete old backups, when the newest one was verified")
     one.add_argument("--folder", required=True)
     one.add_argument("--keep", type=whole, required=True, help="number of backups that stay")
+    one = subs.add_parser("set-aside", help="rename the data of a member that does not run")
+    one.add_argument("--folder", required=True)
     one = subs.add_parser("defragment", help="give unused space back to the disk, one member after the other")
     text = "leave a member alone of whose database a smaller part is unused (default: 0.2)"
     one.add_argument("--least", type=share, default=Wishes.least, help=text)
@@ -63,6 +65,9 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     try:
         if given.command == "prune":
             _report({"deleted": snapshot.prune(Path(given.folder), given.keep)})
+            return 0
+        if given.command == "set-aside":
+            _report({"kept": snapshot.set_aside(Path(given.folder))})
             return 0
         with root(environment) as config:
             _run(given, config)

@@ -171,6 +171,19 @@ def prune(folder: Path, keep: int) -> list[str]:
     return old
 
 
+def set_aside(folder: Path) -> str:
+    """Rename the data of a member that does not run; returns the new name, empty: there is none.
+
+    It is kept until a person deletes it.
+    """
+    if not folder.exists():
+        return ""
+    kept = folder.with_name(f"{folder.name}.before-{datetime.now(tz=UTC):%Y%m%dT%H%M%SZ}")
+    folder.rename(kept)
+    _sync(folder.parent)
+    return str(kept)
+
+
 def _taken_at(name: str) -> str:
     return name.split("-")[2]
 

@@ -215,5 +215,5 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], why: str, capsys: 
 
 
 def test_completion() -> None:
-    assert plugin.complete(["etcd", ""]) == ["backup", "defragment", "members"]
-    assert plugin.complete(["etcd", "backup", "--f"]) == ["--file"]
+    assert plugin.complete(["etcd", ""]) == ["backup", "defragment", "members", "restore"]
+    assert plugin.complete(["etcd", "backup", "--fi"]) == ["--file"]
