@@ -181,8 +181,8 @@ def _count(etcd: Etcd, wanted: Wanted) -> int:
         if wanted.another:
             return every
         raise Failed(
-            f"--from {wanted.file}: only a name like etcd-CLUSTER-TIME-rREVISION.db, as the chart's backups have it, says "
-            "of which cluster it is, and each table's marker names that; --another-cluster restores it nevertheless"
+            f"--from {wanted.file}: only a name like etcd-CLUSTER-TIME-rREVISION.db, as the chart's backups have it, "
+            "says of which cluster it is. Each table's marker names that; --another-cluster restores it nevertheless"
         )
     for count in range(every, 0, -1):
         if etcd.cluster_id(count) == told[1]:

@@ -1,5 +1,5 @@
-"""A backup of a real etcd is restored by the commands of `kubectl hudi etcd restore`: the cluster is
-the one that tables know, and nobody acts on what it has forgotten.
+"""A backup of a real etcd is restored by the commands of `kubectl hudi etcd restore`: the cluster
+is the one that tables know, and nobody acts on what it has forgotten.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tests.support import CACHE
 from tests.support.awaited import run
 from tests.support.harness.etcd_members import Members, answers
 from tests.support.harness.servers import ENVIRONMENT, wait_for
-from tests.tiers.component.operator.test_etcd_faults import T, Replica, agent_reports, huditable, stalled
+from tests.tiers.component.operator.test_etcd_faults import Replica, T, agent_reports, huditable, stalled
 
 JsonDict = dict[str, Any]
-TOKEN = "hudi-operator-etcd.ns"  # noqa: S105 - of etcd's cluster
+TOKEN = "hudi-operator-etcd.ns"
 DEAD = "00000000-0000-4000-8000-00000000dead"
 UTL = CACHE / "bin/etcdutl"
 
@@ -53,6 +53,12 @@ def release(cluster: Members) -> Etcd:
     return Etcd({"metadata": {"name": "e", "labels": labels}, "spec": {"template": template}}, {"image": "o"})
 
 
+def here(word: str, places: dict[str, str]) -> str:
+    for old, new in places.items():
+        word = word.replace(old, new)
+    return word
+
+
 def perform(cluster: Members, number: int, count: int, backup: Path) -> None:
     """What the pod of a member runs, in its folder."""
     pod = release(cluster).pod(number, count, Wanted("claim", backup.name))
@@ -64,11 +70,7 @@ def perform(cluster: Members, number: int, count: int, backup: Path) -> None:
         f"--initial-advertise-peer-urls=e{number}": f"--initial-advertise-peer-urls={member.peer}",
     }
     for step in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
-        command = []
-        for word in step["command"]:
-            for old, new in places.items():
-                word = word.replace(old, new)
-            command.append(sys.executable if word == "python" else word)
+        command = [sys.executable if word == "python" else here(word, places) for word in step["command"]]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr
 

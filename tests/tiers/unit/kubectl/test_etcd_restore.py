@@ -132,7 +132,7 @@ def test_each_member_gets_its_files_one_after_the_other(capsys: pytest.CaptureFi
 
 
 def test_a_cluster_that_has_grown_begins_with_its_first_member(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its id is that of the members with which it was made. The others' old data must not return."""
+    """Its id is that of the members with which it was made. The others' old data stays aside."""
     release = Release()
     assert restoring.restore(release, Screen(), backup(1), YES) == 0
     steps = [
