@@ -432,6 +432,8 @@ def _etcd(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
     if said.action == "restore":
         wanted = restoring.Wanted(said.claim, said.source, said.another_cluster, said.timeout or 600)
         return restoring.restore(kubectl, screen, wanted, how)
+    if said.action in ("add-member", "promote-member"):
+        return (etcd.add_member if said.action == "add-member" else etcd.promote_member)(kubectl, screen, how)
     if said.action == "defragment":
         return etcd.defragment(kubectl, screen, said.least, interrupt=said.interrupt, how=how)
     return etcd.members(kubectl, screen)

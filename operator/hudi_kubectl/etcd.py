@@ -14,16 +14,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from hudi_kubectl import release
 from hudi_kubectl.changing import How, confirm
 from hudi_kubectl.cluster import Failed, Kubectl
 from hudi_kubectl.objects import JsonDict
 from hudi_kubectl.screen import Screen
 
-ACTIONS = ("backup", "restore", "defragment", "members")
-DEPLOYMENTS = "deployments.apps"
-COMPONENT = "etcd-identity"
-"""Label and container of the pod with the identity of root."""
-_COMMAND = ("python", "-m", "hudi_operator.etcd_upkeep")
+ACTIONS = ("backup", "restore", "defragment", "members", "add-member", "promote-member")
+MOST_MEMBERS = 3
 _DIGEST_BYTES = 32
 
 
@@ -37,7 +35,7 @@ def backup(kubectl: Kubectl, screen: Screen, file: str) -> int:
     part = path.with_name(f"{path.name}.part")
     try:
         with os.fdopen(os.open(str(part), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
-            report = _report(_run(kubectl, _place(kubectl), ["backup"], output))
+            report = _report(release.upkeep(kubectl, release.identity(kubectl), ["backup"], output))
             output.flush()
             os.fsync(output.fileno())
         problem = damage(part, report)
@@ -69,7 +67,7 @@ def backup(kubectl: Kubectl, screen: Screen, file: str) -> int:
 
 def defragment(kubectl: Kubectl, screen: Screen, least: float, *, interrupt: bool, how: How) -> int:
     """Give unused space of etcd's database back to the disk."""
-    place = _place(kubectl)
+    place = release.identity(kubectl)
     members = _members(kubectl, place)
     wanted = [one for one in members if _unused(one) >= least]
     if wanted and len(members) == 1 and not interrupt:
@@ -81,7 +79,7 @@ def defragment(kubectl: Kubectl, screen: Screen, least: float, *, interrupt: boo
         names = ", ".join(f"{one['name']} ({_bytes(one['in_use'])} of {_bytes(one['size'])} in use)" for one in wanted)
         confirm(f"One after the other is defragmented, and answers nobody meanwhile: {names}.", how)
     flags = [f"--least={least}", *(["--interrupt"] if interrupt else [])]
-    found: list[JsonDict] = json.loads(_run(kubectl, place, ["defragment", *flags]).stdout)["members"]
+    found: list[JsonDict] = json.loads(release.upkeep(kubectl, place, ["defragment", *flags]).stdout)["members"]
     if screen.as_json:
         screen.give({"members": found})
         return 0
@@ -101,7 +99,7 @@ def defragment(kubectl: Kubectl, screen: Screen, least: float, *, interrupt: boo
 
 def members(kubectl: Kubectl, screen: Screen) -> int:
     """Show the members of etcd."""
-    found = _members(kubectl, _place(kubectl))
+    found = _members(kubectl, release.identity(kubectl))
     if screen.as_json:
         screen.give({"members": found})
         return 0
@@ -117,6 +115,51 @@ def members(kubectl: Kubectl, screen: Screen) -> int:
         for one in found
     ]
     screen.table(("MEMBER", "IS", "VERSION", "REVISION", "SIZE", "UNUSED"), rows)
+    return 0
+
+
+def add_member(kubectl: Kubectl, screen: Screen, how: How) -> int:
+    """Add the next member of the StatefulSet to the cluster, as a learner."""
+    chart, place = release.etcd(kubectl), release.identity(kubectl)
+    present = [str(one["name"]) for one in _members(kubectl, place)]
+    number = len(present)
+    if "" in present or sorted(present) != [chart.member(at)[0] for at in range(number)]:
+        raise Failed(
+            f"members are {', '.join(one or 'one that has not started' for one in present)}: only the next one "
+            "of the StatefulSet is added, when all others have started"
+        )
+    if number >= MOST_MEMBERS:
+        raise Failed(f"there are {number} members: the chart has {MOST_MEMBERS} at most")
+    name, peer = chart.member(number)
+    confirm(f"{name} ({peer}) is added as a learner. Without a vote it changes no quorum, until it is promoted.", how)
+    done = release.upkeep(kubectl, place, ["add-member", f"--name={name}", f"--peer={peer}"])
+    if screen.as_json:
+        screen.give(json.loads(done.stdout))
+        return 0
+    screen.say(
+        f"{name} is added. Now let the chart start it: helm upgrade --set etcd.members={number + 1},etcd.joins=true",
+        "When it runs: kubectl hudi etcd promote-member (docs/operate/operations.md, From one member to three)",
+    )
+    return 0
+
+
+def promote_member(kubectl: Kubectl, screen: Screen, how: How) -> int:
+    """Give the last member its vote, when it has all data."""
+    place = release.identity(kubectl)
+    present = sorted(str(one["name"]) for one in _members(kubectl, place))
+    if not present[0]:
+        raise Failed("a member that was added has not started yet")
+    if len(present) == 1:
+        raise Failed(f"{present[0]} is the only member")
+    confirm(
+        f"{present[-1]} gets a vote: from then on the cluster needs {len(present) // 2 + 1} of {len(present)}.", how
+    )
+    found: JsonDict = json.loads(release.upkeep(kubectl, place, ["promote-member", f"--name={present[-1]}"]).stdout)
+    if screen.as_json:
+        screen.give(found)
+        return 0
+    said = "has a vote" if found["promoted"] else "had its vote already"
+    screen.say(f"{present[-1]} {said}. Now the next member, or helm upgrade with --set etcd.joins=false")
     return 0
 
 
@@ -148,49 +191,23 @@ def _looked_into(path: Path) -> JsonDict:
     command = [program, "snapshot", "status", str(path), "--write-out=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failed(f"{path} is kept, but etcdutl cannot read it: {_last(done.stderr)}")
+        raise Failed(f"{path} is kept, but etcdutl cannot read it: {release.last(done.stderr)}")
     found: JsonDict = json.loads(done.stdout)
     return found
-
-
-def _place(kubectl: Kubectl) -> str:
-    """Name of the Deployment with the identity of root."""
-    found = kubectl.objects(DEPLOYMENTS, selector=f"app.kubernetes.io/component={COMPONENT}")
-    if len(found) != 1:
-        said = "no release" if not found else f"{len(found)} releases"
-        raise Failed(
-            f"{said} with an etcd of the chart in this namespace: -n names that of the release. An etcd of your own "
-            "(externalEtcd) is kept with etcdctl"
-        )
-    return str(found[0]["metadata"]["name"])
-
-
-def _run(kubectl: Kubectl, place: str, arguments: list[str], output: Any = None) -> Any:
-    done = kubectl.execute(f"deployment/{place}", COMPONENT, [*_COMMAND, *arguments], output)
-    if done.returncode:
-        raise Failed(f"etcd {arguments[0]}: {_last(done.stderr)}")
-    return done
 
 
 def _report(done: Any) -> JsonDict:
     """The last line of the error output, where the output is the backup."""
     try:
-        found: JsonDict = json.loads(_last(done.stderr))
+        found: JsonDict = json.loads(release.last(done.stderr))
     except ValueError:
-        raise Failed(f"the pod has not said what it has sent: {_last(done.stderr)}") from None
+        raise Failed(f"the pod has not said what it has sent: {release.last(done.stderr)}") from None
     return found
 
 
 def _members(kubectl: Kubectl, place: str) -> list[JsonDict]:
-    found: list[JsonDict] = json.loads(_run(kubectl, place, ["members"]).stdout)["members"]
+    found: list[JsonDict] = json.loads(release.upkeep(kubectl, place, ["members"]).stdout)["members"]
     return found
-
-
-def _last(text: str) -> str:
-    """The last line that is the program's and not kubectl's."""
-    lines = [one.strip() for one in text.splitlines() if one.strip()]
-    own = [one for one in lines if not one.startswith(("command terminated with exit code", "Defaulted container"))]
-    return (own or lines or ["no reason was given"])[-1]
 
 
 def _unused(member: JsonDict) -> float:

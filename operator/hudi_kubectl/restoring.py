@@ -7,18 +7,18 @@ table. Old data is set aside, not deleted.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hudi_kubectl import release
 from hudi_kubectl.changing import How, confirm
 from hudi_kubectl.cluster import Failed, Kubectl
 from hudi_kubectl.objects import JsonDict
+from hudi_kubectl.release import Etcd
 from hudi_kubectl.screen import Screen
 
-COMPONENT = "app.kubernetes.io/component"
 INSTANCE = "app.kubernetes.io/instance"
 STOPPED = ("operator", "gateway", "etcd-identity", "etcd")
 """Components that reach etcd, or are it: none of their pods may be there."""
@@ -46,101 +46,15 @@ class Wanted:
     timeout: float = 600
 
 
-@dataclass(frozen=True)
-class Etcd:
-    """The release's etcd as its StatefulSet says."""
-
-    raw: JsonDict
-    helper: JsonDict
-    """The container of the operator's image, which sets data aside."""
-
-    @property
-    def name(self) -> str:
-        """Of the StatefulSet."""
-        return str(self.raw["metadata"]["name"])
-
-    @property
-    def _container(self) -> JsonDict:
-        found: JsonDict = self.raw["spec"]["template"]["spec"]["containers"][0]
-        return found
-
-    def flag(self, name: str, member: str = "") -> str:
-        """An argument of etcd. Raises Failed when it is not given."""
-        found = [one.split("=", 1)[1] for one in self._container["args"] if one.startswith(f"--{name}=")]
-        if not found:
-            raise Failed(f"StatefulSet {self.name} gives etcd no --{name}: it is none of the chart")
-        return str(found[-1]).replace("$(POD_NAME)", member)
-
-    @property
-    def members(self) -> list[tuple[str, str]]:
-        """Names and peer addresses."""
-        return [(one.split("=", 1)[0], one.split("=", 1)[1]) for one in self.flag("initial-cluster").split(",")]
-
-    def cluster_id(self, count: int) -> str:
-        """The id of a cluster that begins with the first members: etcd computes it from these."""
-        token = self.flag("initial-cluster-token")
-        ids = sorted(hashlib.sha1((url + token).encode()).digest()[:8] for _, url in self.members[:count])  # noqa: S324
-        return f"{int.from_bytes(hashlib.sha1(b''.join(ids)).digest()[:8], 'big'):x}"  # noqa: S324
-
-    def pod(self, number: int, count: int, wanted: Wanted) -> JsonDict:
-        """The pod that makes the files of a member; one beyond ``count`` gets none."""
-        member, data = self.members[number][0], self.flag("data-dir")
-        like = self.raw["spec"]["template"]["spec"]
-        volume = next(one["mountPath"] for one in self._container["volumeMounts"] if one["name"] == "data")
-        mounts = [{"name": "data", "mountPath": volume}, {"name": "backup", "mountPath": "/backup", "readOnly": True}]
-        aside = ["python", "-m", "hudi_operator.etcd_upkeep", "set-aside", f"--folder={data}"]
-        steps = [self._step("set-aside", self.helper, aside, mounts)]
-        if number < count:
-            begin = ",".join(f"{name}={url}" for name, url in self.members[:count])
-            command = [
-                "/usr/local/bin/etcdutl",
-                "snapshot",
-                "restore",
-                f"/backup/{wanted.file}",
-                f"--data-dir={data}",
-                f"--name={member}",
-                f"--initial-cluster={begin}",
-                f"--initial-cluster-token={self.flag('initial-cluster-token')}",
-                f"--initial-advertise-peer-urls={self.flag('initial-advertise-peer-urls', member)}",
-                f"--bump-revision={BUMP}",
-                "--mark-compacted",
-            ]
-            steps.append(self._step("restore", self._container, command, mounts))
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": f"{member}-restore",
-                "labels": {COMPONENT: "etcd-restore", INSTANCE: self.raw["metadata"]["labels"][INSTANCE]},
-            },
-            "spec": {
-                "restartPolicy": "Never",
-                "automountServiceAccountToken": False,
-                "enableServiceLinks": False,
-                "initContainers": steps[:-1],
-                "containers": steps[-1:],
-                "volumes": [
-                    {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{member}"}},
-                    {"name": "backup", "persistentVolumeClaim": {"claimName": wanted.claim, "readOnly": True}},
-                ],
-                **{key: like[key] for key in _FROM_ETCDS_PODS if like.get(key)},
-            },
-        }
-
-    @staticmethod
-    def _step(name: str, like: JsonDict, command: Sequence[str], mounts: Sequence[JsonDict]) -> JsonDict:
-        kept: JsonDict = {key: like[key] for key in ("image", "imagePullPolicy", "securityContext") if key in like}
-        made: JsonDict = {"name": name, "command": list(command), "volumeMounts": list(mounts)}
-        return made | kept
-
-
 def restore(kubectl: Kubectl, screen: Screen, wanted: Wanted, how: How) -> int:
     """Make the files of each member from a backup, and say what has to follow."""
     if not _FILE.fullmatch(wanted.file) or not wanted.claim:
         raise Failed("--claim CLAIM and --from FILE: the PersistentVolumeClaim and the name of the backup in it")
-    etcd = _found(kubectl)
+    etcd = release.etcd(kubectl)
+    if not etcd.raw["spec"].get("volumeClaimTemplates"):
+        raise Failed("etcd.persistence.enabled is false: there is no volume that a backup could be restored to")
     count = _count(etcd, wanted)
-    pods = [etcd.pod(number, count, wanted) for number in range(len(etcd.members))]
+    pods = [pod(etcd, number, count, wanted) for number in range(len(etcd.members))]
     if how.is_dry:
         screen.give(pods)
         return 0
@@ -151,8 +65,8 @@ def restore(kubectl: Kubectl, screen: Screen, wanted: Wanted, how: How) -> int:
         "Every table will be frozen until you accept that for it.",
         how,
     )
-    for pod in pods:
-        _run(kubectl, screen, pod, wanted.timeout)
+    for one in pods:
+        _run(kubectl, screen, one, wanted.timeout)
     if screen.as_json:
         screen.give({"cluster_id": etcd.cluster_id(count), "members": count})
         return 0
@@ -161,16 +75,56 @@ def restore(kubectl: Kubectl, screen: Screen, wanted: Wanted, how: How) -> int:
     return 0
 
 
-def _found(kubectl: Kubectl) -> Etcd:
-    sets = kubectl.objects("statefulsets.apps", selector=f"{COMPONENT}=etcd")
-    helpers = kubectl.objects("deployments.apps", selector=f"{COMPONENT}=etcd-identity")
-    if len(sets) != 1 or len(helpers) != 1:
-        raise Failed(
-            "there is not one release with an etcd of the chart in this namespace: -n names that of the release"
-        )
-    if not sets[0]["spec"].get("volumeClaimTemplates"):
-        raise Failed("etcd.persistence.enabled is false: there is no volume that a backup could be restored to")
-    return Etcd(sets[0], helpers[0]["spec"]["template"]["spec"]["containers"][0])
+def pod(etcd: Etcd, number: int, count: int, wanted: Wanted) -> JsonDict:
+    """The pod that makes the files of a member; one beyond ``count`` gets none."""
+    member, data = etcd.members[number][0], etcd.flag("data-dir")
+    like = etcd.raw["spec"]["template"]["spec"]
+    volume = next(one["mountPath"] for one in etcd.container["volumeMounts"] if one["name"] == "data")
+    mounts = [{"name": "data", "mountPath": volume}, {"name": "backup", "mountPath": "/backup", "readOnly": True}]
+    aside = ["python", "-m", "hudi_operator.etcd_upkeep", "set-aside", f"--folder={data}"]
+    steps = [_step("set-aside", etcd.helper, aside, mounts)]
+    if number < count:
+        begin = ",".join(f"{name}={url}" for name, url in etcd.members[:count])
+        command = [
+            "/usr/local/bin/etcdutl",
+            "snapshot",
+            "restore",
+            f"/backup/{wanted.file}",
+            f"--data-dir={data}",
+            f"--name={member}",
+            f"--initial-cluster={begin}",
+            f"--initial-cluster-token={etcd.flag('initial-cluster-token')}",
+            f"--initial-advertise-peer-urls={etcd.flag('initial-advertise-peer-urls', member)}",
+            f"--bump-revision={BUMP}",
+            "--mark-compacted",
+        ]
+        steps.append(_step("restore", etcd.container, command, mounts))
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{member}-restore",
+            "labels": {release.LABEL: "etcd-restore", INSTANCE: etcd.raw["metadata"]["labels"][INSTANCE]},
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "initContainers": steps[:-1],
+            "containers": steps[-1:],
+            "volumes": [
+                {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{member}"}},
+                {"name": "backup", "persistentVolumeClaim": {"claimName": wanted.claim, "readOnly": True}},
+            ],
+            **{key: like[key] for key in _FROM_ETCDS_PODS if like.get(key)},
+        },
+    }
+
+
+def _step(name: str, like: JsonDict, command: Sequence[str], mounts: Sequence[JsonDict]) -> JsonDict:
+    kept: JsonDict = {key: like[key] for key in ("image", "imagePullPolicy", "securityContext") if key in like}
+    made: JsonDict = {"name": name, "command": list(command), "volumeMounts": list(mounts)}
+    return made | kept
 
 
 def _count(etcd: Etcd, wanted: Wanted) -> int:
@@ -199,8 +153,8 @@ def _count(etcd: Etcd, wanted: Wanted) -> int:
 def _nothing_runs(kubectl: Kubectl, etcd: Etcd) -> None:
     instance = f"{INSTANCE}={etcd.raw['metadata']['labels'][INSTANCE]}"
     for component in STOPPED:
-        chosen = f"{instance},{COMPONENT}={component}"
-        for kind in ("deployments.apps", "statefulsets.apps"):
+        chosen = f"{instance},{release.LABEL}={component}"
+        for kind in (release.DEPLOYMENTS, release.STATEFUL_SETS):
             for one in kubectl.objects(kind, selector=chosen):
                 if one["spec"].get("replicas", 1):
                     raise Failed(

@@ -1,4 +1,4 @@
-"""Entry point: ``python -m hudi_operator.etcd_upkeep backup|prune|set-aside|defragment|members``.
+"""Entry point: ``python -m hudi_operator.etcd_upkeep COMMAND``.
 
 The report goes to the standard output as one line of JSON, or, where a backup goes there, to the
 error output as its last line. Exit code 1: it was not done; the last line of the error output says
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hudi_operator.etcd_upkeep import defragment, members, snapshot
+from hudi_operator.etcd_upkeep import defragment, members, membership, snapshot
 from hudi_operator.etcd_upkeep.defragment import Wishes
 from hudi_operator.etcd_upkeep.identity import root
 from hudi_operator.model.config import EtcdConfig
@@ -55,6 +55,11 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--least", type=share, default=Wishes.least, help=text)
     text = "also a member that is alone, while which nothing commits"
     one.add_argument("--interrupt", action="store_true", help=text)
+    one = subs.add_parser("add-member", help="add a learner, which is to be started then")
+    one.add_argument("--name", required=True)
+    one.add_argument("--peer", required=True, help="its address for the other members: https://HOST:2380")
+    one = subs.add_parser("promote-member", help="give a learner its vote, when it has all data")
+    one.add_argument("--name", required=True)
     subs.add_parser("members", help="members, sizes and revisions")
     return top
 
@@ -82,6 +87,10 @@ def _run(given: argparse.Namespace, config: EtcdConfig) -> None:
         _report({"members": [member.to_json() for member in members.look(config)]})
     elif given.command == "defragment":
         _report({"members": defragment.run(config, Wishes(given.least, given.interrupt), _say)})
+    elif given.command == "add-member":
+        _report(membership.add(config, given.name, given.peer))
+    elif given.command == "promote-member":
+        _report(membership.promote(config, given.name))
     elif given.folder:
         _report(snapshot.save(config, Path(given.folder)))
     else:

@@ -53,13 +53,14 @@ def connected(config: EtcdConfig, endpoint: str, *, timeout: float = 5.0) -> Ite
 
 
 def look(config: EtcdConfig) -> list[Member]:
-    """All members by name.
+    """All members by name: those at the endpoints, and those of which these tell.
 
     Raises Retryable when no endpoint answers, Fatal when etcd refuses.
     """
     found: dict[int, Member] = {}
     problem: Exception | None = None
-    for endpoint in config.endpoints:
+    endpoints = list(config.endpoints)
+    for endpoint in endpoints:  # it grows meanwhile
         with connected(config, endpoint) as connection:
             try:
                 listed = connection.call_now(rpc.cluster, "MemberList", rpc.messages.MemberListRequest(), writes=False)
@@ -69,6 +70,7 @@ def look(config: EtcdConfig) -> list[Member]:
                 continue
         for each in listed.members:
             found.setdefault(each.ID, Member(each.ID, each.name))
+            endpoints += [url for url in each.clientURLs if url not in endpoints]
         header, sizes = status.header, sizes_of(status)
         found[header.member_id] = Member(
             header.member_id,

@@ -391,3 +391,23 @@ def test_a_backup_that_cannot_be_made_is_refused(values: tuple[str, ...], why: s
     done = helm("template", "hudi-operator", str(CHART), IMAGES, *values)
     assert done.returncode != 0
     assert why in done.stderr
+
+
+def test_a_member_that_joins_begins_no_cluster_and_has_no_clients_yet() -> None:
+    def seen(*values: str) -> tuple[list[str], int, int]:
+        objects = by_key(*values)
+        pod = at(objects[IDENTITY], "spec.template.spec.containers.0.env")
+        endpoints = next(one["value"] for one in pod if one["name"] == "HUDI_OPERATOR_ETCD_ENDPOINTS").split(",")
+        args = at(objects[ETCD], CONTAINER + "args")
+        state = [one for one in args if one.startswith("--initial-cluster-state=")]
+        cluster = next(one for one in args if one.startswith("--initial-cluster="))
+        return state, len(endpoints), cluster.count("https://")
+
+    assert seen() == (["--initial-cluster-state=new"], 1, 1)
+    assert seen("--set=etcd.members=2,etcd.joins=true") == (["--initial-cluster-state=existing"], 1, 2)
+    assert seen("--set=etcd.members=3,etcd.joins=true") == (["--initial-cluster-state=existing"], 2, 3)
+    assert seen("--set=etcd.members=3") == (["--initial-cluster-state=new"], 3, 3)
+    for values, why in (("members=2", "etcd.members 2 without"), ("members=1,etcd.joins=true", "nothing joins")):
+        done = helm("template", "hudi-operator", str(CHART), IMAGES, f"--set=etcd.{values}")
+        assert done.returncode != 0
+        assert why in done.stderr

@@ -17,7 +17,7 @@ from hudi_kubectl.screen import Screen
 from hudi_operator.etcd_upkeep import members as of
 from hudi_operator.etcd_upkeep import snapshot
 from hudi_operator.model.config import EtcdConfig
-from tests.support.harness.etcd_members import Members
+from tests.support.harness.etcd_members import Members, answers
 from tests.support.harness.servers import ENVIRONMENT, Etcd, wait_for
 
 JsonDict = dict[str, Any]
@@ -201,3 +201,64 @@ def test_the_members_are_shown(three: Members) -> None:
     found = said(upkeep(three.config(), "members"))["members"]
     assert [one["name"] for one in found] == ["e0", "e1", "e2"]
     assert [one["leader"] for one in found].count(True) == 1
+
+
+def added(cluster: Members, name: str, peer: str) -> bool:
+    done = upkeep(cluster.config(), "add-member", f"--name={name}", f"--peer={peer}")
+    assert done.returncode == 0 or b"unhealthy cluster" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+def promoted(cluster: Members, name: str) -> bool:
+    return upkeep(cluster.config(), "promote-member", f"--name={name}").returncode == 0
+
+
+def start_joining(cluster: Members, joins: bool) -> None:
+    """The last member begins, as the chart starts it."""
+    member = cluster.all[-1]
+    state = "existing" if joins else "new"
+    member.more += [f"--initial-cluster={cluster.initial}", f"--initial-cluster-state={state}"]
+    member.start()
+
+
+def test_one_member_becomes_three_and_stays_the_cluster_that_tables_know(tmp_path: Path) -> None:
+    cluster = Members(tmp_path)
+    try:
+        cluster.begin(1)
+        first = cluster.all[0]
+        first.put(f"/hudi/tables/{T}/clock", {"value": "1"})
+        known = of.look(cluster.config())[0].cluster_id
+        root = cluster.config()
+        for number in (1, 2):
+            name, member = f"e{number}", cluster.make()
+            # etcd refuses until the one before has been connected for five seconds.
+            wait_for("it is added", lambda each=member, called=name: added(cluster, called, each.peer))
+            again = said(upkeep(root, "add-member", f"--name={name}", f"--peer={member.peer}"))
+            assert again["added"] is False
+            assert first.revision(), "a member that has not started stops nobody"
+            early = upkeep(root, "promote-member", f"--name={name}")
+            assert (early.returncode, b"no member" in early.stderr) == (1, True)
+            start_joining(cluster, joins=True)
+            wait_for("it has all data", lambda each=name: promoted(cluster, each))
+            assert said(upkeep(root, "promote-member", f"--name={name}"))["promoted"] is False
+            wait_for("it answers", lambda each=member: answers(each))
+        assert {one.cluster_id for one in of.look(root)} == {known}
+        first.stop()
+        wait_for("two of three serve", lambda: answers(cluster.all[1]))
+        assert cluster.all[2].read(f"/hudi/tables/{T}/clock") == {f"/hudi/tables/{T}/clock": {"value": "1"}}
+    finally:
+        cluster.stop()
+
+
+def test_a_member_that_nobody_has_added_does_not_join(tmp_path: Path) -> None:
+    """It ends, instead of beginning a second cluster."""
+    cluster = Members(tmp_path)
+    try:
+        cluster.begin(1)
+        cluster.make()
+        start_joining(cluster, joins=True)
+        wait_for("it ends", lambda: not Path(f"/proc/{cluster.all[1].pid}/exe").exists())
+        assert "member count is unequal" in (cluster.all[1].directory / "etcd.log").read_text()
+        assert len(of.look(cluster.config())) == 1
+    finally:
+        cluster.stop()

@@ -215,5 +215,66 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], why: str, capsys: 
 
 
 def test_completion() -> None:
-    assert plugin.complete(["etcd", ""]) == ["backup", "defragment", "members", "restore"]
+    assert plugin.complete(["etcd", ""]) == [
+        "add-member",
+        "backup",
+        "defragment",
+        "members",
+        "promote-member",
+        "restore",
+    ]
     assert plugin.complete(["etcd", "backup", "--fi"]) == ["--file"]
+
+
+class Growing(Pod):
+    """With the StatefulSet of the chart, too."""
+
+    def objects(self, kind: str, *, everywhere: bool = False, selector: str = "") -> list[JsonDict]:
+        if kind == "deployments.apps":
+            template = {"spec": {"containers": [{"name": "etcd-identity", "image": "o"}]}}
+            return [{**one, "spec": {"template": template}} for one in super().objects(kind, selector=selector)]
+        args = ["--initial-advertise-peer-urls=https://$(POD_NAME).hudi-operator-etcd.ns.svc:2380"]
+        template = {"spec": {"containers": [{"name": "etcd", "args": args}]}}
+        return [{"metadata": {"name": "hudi-operator-etcd"}, "spec": {"template": template}}]
+
+
+def test_the_next_member_is_added_and_then_gets_its_vote(capsys: pytest.CaptureFixture[str]) -> None:
+    added = {"add-member": (0, b'{"name": "x", "id": "1", "added": true}', "")}
+    pod = Growing(of_members(member(0, in_use=10, leader=True), **added))
+    assert etcd.add_member(pod, Screen(), How(yes=True)) == 0
+    assert pod.asked[-1] == [
+        "add-member",
+        "--name=hudi-operator-etcd-1",
+        "--peer=https://hudi-operator-etcd-1.hudi-operator-etcd.ns.svc:2380",
+    ]
+    assert "--set etcd.members=2,etcd.joins=true" in capsys.readouterr().out
+    promoted = {"promote-member": (0, b'{"name": "x", "id": "1", "promoted": true}', "")}
+    pod = Growing(of_members(member(0, in_use=10, leader=True), member(1, in_use=10), **promoted))
+    with pytest.raises(Failed, match="needs 2 of 2"):
+        etcd.promote_member(pod, Screen(), How())
+    assert etcd.promote_member(pod, Screen(), How(yes=True)) == 0
+    assert pod.asked[-1] == ["promote-member", "--name=hudi-operator-etcd-1"]
+
+
+@pytest.mark.parametrize(
+    ("present", "why"),
+    [
+        ([member(0, in_use=1), {**member(1, in_use=1), "name": ""}], "one that has not started"),
+        ([member(0, in_use=1), member(2, in_use=1)], "only the next one of the StatefulSet is added"),
+        ([member(number, in_use=1) for number in range(3)], "there are 3 members"),
+    ],
+)
+def test_only_the_next_member_is_added(present: list[JsonDict], why: str) -> None:
+    pod = Growing(of_members(*present))
+    with pytest.raises(Failed, match=why):
+        etcd.add_member(pod, Screen(), How(yes=True))
+    assert pod.asked == [["members"]]
+
+
+def test_nobody_is_promoted_who_has_not_started() -> None:
+    for present, why in (
+        ([{**member(1, in_use=1), "name": ""}, member(0, in_use=1)], "has not started yet"),
+        ([member(0, in_use=1)], "is the only member"),
+    ):
+        with pytest.raises(Failed, match=why):
+            etcd.promote_member(Growing(of_members(*present)), Screen(), How(yes=True))
