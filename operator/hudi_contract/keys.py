@@ -129,12 +129,16 @@ def tables_prefix(prefix: str, table_id: str) -> str:
     return f"{prefix}/tables/{table_id}/"
 
 
+PULSE = "pulse"
+"""Name of the key that says that the leading operator lives, below P/control/."""
+
+
 def pulse_key(prefix: str) -> str:
     """Key that the leading operator writes again and again.
 
     An etcd that was set back has an older one.
     """
-    return f"{prefix}/{CONTROL}/pulse"
+    return f"{prefix}/{CONTROL}/{PULSE}"
 
 
 def agent_range(agent: str) -> str:

@@ -226,6 +226,18 @@ class Fence(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pulse(Record):
+    """The leading operator lives, and etcd has what it wrote last (F620). Of no table."""
+
+    forgotten: Count = 0
+    """Grows each time this etcd is found set back: to the highest revision known then, at least.
+
+    0: it never was.
+    """
+    at_ms: Ms = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sighting(Record):
     """The node on which an incarnation was seen alive.
 

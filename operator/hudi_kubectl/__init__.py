@@ -5,7 +5,8 @@ kubectl's. It needs Python 3.9 and nothing else. `cluster` runs kubectl, `object
 `finding` asks for it by name, `screen` prints. `why`, `past` and `pictures` say what it means;
 `lanes` has more of it than fits a terminal, `report` puts it into a bundle for support, without
 secrets. `commands` are what users ask, `verbs` what they change (each by one patch, `changing`,
-whose carrying out `waiting` follows), `auditing` a Job that they start. `importing` and the folder
+whose carrying out `waiting` follows), `auditing` a Job that they start. `etcd` and `restoring` keep
+the release's etcd, which `release` describes. `importing` and the folder
 `streamer` translate jobs, and ask no cluster. Of this repository all of them use `hudi_contract`
 alone, the names of secrets, the rules for options and the defaults of namespaces: they read the
 API, and know nothing of the operator's code. The enums of the contract need Python 3.11: a test

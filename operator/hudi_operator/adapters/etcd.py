@@ -19,10 +19,10 @@ from types import MappingProxyType
 from typing import Any
 
 from hudi_contract import naming, records
-from hudi_contract.keys import MAX_VALUE_BYTES, Kind, TableKeys, assignment_key, pulse_key
+from hudi_contract.keys import MAX_VALUE_BYTES, PULSE, Kind, TableKeys, assignment_key, pulse_key
 from hudi_contract.records import Stored
 from hudi_contract.settle import SettleRecord
-from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Sighting
+from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Pulse, Sighting
 from hudi_contract.words import InstantState
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
@@ -485,10 +485,12 @@ class EtcdStore:
 def knows(answer: Message, *, at: int) -> Seen:
     """What an answer knows. ``at``: the place in it of the pulse, which was read with it."""
     found = answer.responses[at].response_range.kvs
-    pulse = _stored("", "", found[0]) if found else None
-    told = str(pulse.value.get("forgotten")) if pulse is not None else ""
-    forgotten = int(told) if _REVISION.fullmatch(told) else 0
-    return Seen(answer.header.revision, pulse.mod_revision if pulse is not None else 0, forgotten)
+    pulse = _stored(PULSE, "", found[0]) if found else None
+    return Seen(
+        answer.header.revision,
+        pulse.mod_revision if pulse is not None else 0,
+        records.read(pulse, Pulse).forgotten,
+    )
 
 
 def _sort_in(groups: dict[str, Any], path: str, names: Mapping[Kind, str], pair: Message) -> None:

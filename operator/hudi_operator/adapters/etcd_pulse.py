@@ -18,6 +18,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from hudi_contract import table_keys as told_as
 from hudi_contract.keys import pulse_key
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd import Revisions, Seen, knows
@@ -61,7 +62,8 @@ class Pulse:
         answer = await self._txn([], [rpc.get(self._key)], writes=False)
         cluster_id, found = f"{answer.header.cluster_id:x}", knows(answer, at=0)
         forgotten = self._revisions.judge(cluster_id, before, found)
-        value = json.dumps({"forgotten": forgotten, "atMs": int(time.time() * 1000)}, separators=(",", ":")).encode()
+        told = told_as.Pulse(forgotten=forgotten, at_ms=int(time.time() * 1000)).to_json()
+        value = json.dumps(told, separators=(",", ":")).encode()
         written = await self._txn([rpc.mod_is(self._key, found.pulse)], [rpc.put(self._key, value)], writes=True)
         if written.succeeded:
             revision = written.header.revision

@@ -332,16 +332,6 @@ def plan_gate(view: View) -> PartialPlan:
     return STEPS(view) or PartialPlan()
 
 
-def frozen_message(view: View) -> str:
-    """Why the gate is frozen, and what a person can do about it."""
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    reason = view.gate.reason or "frozen"
-    return (
-        f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{UNFREEZE_ANNOTATION}={mod}"
-    )
-
-
 # ---- the steps of plan_gate, in the order of STEPS
 
 
@@ -407,8 +397,7 @@ def _unfreeze(view: View) -> PartialPlan | None:
         accepted_floor=max(view.observed.revision_floor, view.etcd.forgotten, view.gate.accepted_floor),
     )
     if freeze_reason(view) and view.table.restore is not None:
-        # It may have been carried out after the backup: that would be forgotten, too, and it would
-        # undo what was committed since.
+        # Etcd may have forgotten that it was carried out: it would undo what followed (F621).
         value = value.but(restore_baseline=view.table.restore.nonce)
     return _put(view, value, "unfrozen by a person, gate closed")
 

@@ -14,15 +14,17 @@ from typing import Any
 
 import pytest
 
-from hudi_kubectl.restoring import BUMP, Etcd, Wanted
+from hudi_kubectl.release import Etcd
+from hudi_kubectl.restoring import BUMP, Wanted
+from hudi_kubectl.restoring import pod as pod_of
 from hudi_operator.etcd_upkeep import members as of
 from hudi_operator.etcd_upkeep import snapshot
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
 from tests.support import CACHE
 from tests.support.awaited import run
 from tests.support.harness.etcd_members import Members, answers
+from tests.support.harness.replica import Replica, T, agent_reports, huditable, stalled
 from tests.support.harness.servers import ENVIRONMENT, wait_for
-from tests.tiers.component.operator.test_etcd_faults import Replica, T, agent_reports, huditable, stalled
 
 JsonDict = dict[str, Any]
 TOKEN = "hudi-operator-etcd.ns"
@@ -61,7 +63,7 @@ def here(word: str, places: dict[str, str]) -> str:
 
 def perform(cluster: Members, number: int, count: int, backup: Path) -> None:
     """What the pod of a member runs, in its folder."""
-    pod = release(cluster).pod(number, count, Wanted("claim", backup.name))
+    pod = pod_of(release(cluster), number, count, Wanted("claim", backup.name))
     member = cluster.all[number]
     places = {
         "/var/lib/etcd/data": str(member.directory / "data"),

@@ -262,3 +262,26 @@ def test_a_member_that_nobody_has_added_does_not_join(tmp_path: Path) -> None:
         assert len(of.look(cluster.config())) == 1
     finally:
         cluster.stop()
+
+
+def test_members_that_do_not_join_are_a_second_cluster(tmp_path: Path) -> None:
+    """Why `etcd.members` alone is not to be raised: it has no user, and none of the keys."""
+    cluster = Members(tmp_path)
+    try:
+        cluster.begin(1)
+        first = cluster.all[0]
+        first.put(f"/hudi/tables/{T}/clock", {"value": "1"})
+        for _ in (1, 2):
+            cluster.make()
+        for member in cluster.all[1:]:
+            member.more += [f"--initial-cluster={cluster.initial}", "--initial-cluster-state=new"]
+            member.start()
+        second = cluster.all[1]
+        wait_for("the second one serves", lambda: answers(second))
+        assert second.read(f"/hudi/tables/{T}/") == {}
+        assert first.read(f"/hudi/tables/{T}/") != {}
+        alone = {one.cluster_id for one in of.look(cluster.config()) if one.endpoint == first.endpoint}
+        other = {one.cluster_id for one in of.look(cluster.config()) if one.endpoint == second.endpoint}
+        assert alone.isdisjoint(other)
+    finally:
+        cluster.stop()

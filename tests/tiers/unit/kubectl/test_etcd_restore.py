@@ -14,7 +14,8 @@ import pytest
 from hudi_kubectl import restoring
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import Failed
-from hudi_kubectl.restoring import BUMP, Etcd, Wanted
+from hudi_kubectl.release import Etcd
+from hudi_kubectl.restoring import BUMP, Wanted
 from hudi_kubectl.screen import Screen
 from tests.tiers.unit.kubectl.played import Played
 
