@@ -444,7 +444,8 @@ spec:
 {{- if .Values.etcd.enabled }}
 {{- $name := include "hudi-operator.etcd" . }}
 {{- $endpoints := list }}
-{{- range $i := until (int .Values.etcd.members) }}
+{{- /* A member that joins answers nobody before it has a vote. */}}
+{{- range $i := until (.Values.etcd.joins | ternary (sub (int .Values.etcd.members) 1) .Values.etcd.members | int) }}
 {{- $endpoints = append $endpoints (printf "https://%s-%d.%s.svc:2379" $name $i $.Release.Namespace) }}
 {{- end }}
 {{- toJson $endpoints }}
