@@ -247,24 +247,24 @@ CASES = (
     # ---- its own state
     Case("deleted", "_being_deleted", "Deleted", Kind.DELETING, made(operation="Insert"), before=deleted),
     Case("runs", "_has_an_active_attempt", "Admitted", Kind.ACTIVE, made(operation="Insert"), before=running()),
-    Case("cron", "_schedule_or_kafka_is_wrong", "InvalidSpec", STALL, made(schedule={"cron": "61 * * * *"})),
+    Case("cron", "_schedule_or_source_is_wrong", "InvalidSpec", STALL, made(schedule={"cron": "61 * * * *"})),
     Case(
         "time zone",
-        "_schedule_or_kafka_is_wrong",
+        "_schedule_or_source_is_wrong",
         "InvalidSpec",
         STALL,
         made(schedule={"cron": "1 * * * *", "timeZone": "Europe/Nowhere"}),
     ),
     Case(
         "topic pattern",
-        "_schedule_or_kafka_is_wrong",
+        "_schedule_or_source_is_wrong",
         "InvalidSpec",
         STALL,
         made(source=kafka(topicPattern="(")),
     ),
     Case(
         "start of a topic",
-        "_schedule_or_kafka_is_wrong",
+        "_schedule_or_source_is_wrong",
         "InvalidSpec",
         STALL,
         made(source=kafka(topics=["t"], startFrom="2026-02-30T10:00:00Z")),
