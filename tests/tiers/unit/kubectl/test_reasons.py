@@ -195,6 +195,11 @@ def kafka(**fields: Any) -> JsonDict:
     return {"kafka": {"bootstrapServers": ["kafka:9092"], "value": value, **(fields or {"topics": ["t"]})}}
 
 
+def jdbc(**fields: Any) -> JsonDict:
+    server = {"engine": "PostgreSQL", "host": "db", "database": "shop", "secretRef": {"name": "reader"}}
+    return {"jdbc": {**server, **fields}}
+
+
 def condition(kind: str, status: str, reason: str) -> JsonDict:
     return {"type": kind, "status": status, "reason": reason}
 
@@ -268,6 +273,13 @@ CASES = (
         "InvalidSpec",
         STALL,
         made(source=kafka(topics=["t"], startFrom="2026-02-30T10:00:00Z")),
+    ),
+    Case(
+        "parentheses of a query",
+        "_schedule_or_source_is_wrong",
+        "InvalidSpec",
+        STALL,
+        made(source=jdbc(query="SELECT (1")),
     ),
     Case("over", "_run_is_over", "Succeeded", Kind.FINISHED, made(operation="Insert"), before=ended),
     Case("suspended", "_is_suspended", "Suspended", Kind.SUSPENDED, made(suspend=True)),
