@@ -515,8 +515,8 @@ class World:
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
         kafka, jdbc, application; operation, duplicates, may_truncate, validations, transform,
-        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have),
-        environment (what a webhook adds to the pod), applied (another word: applied again).
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may
+        have), environment (what a webhook adds to the pod), applied (another word: applied again).
         """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
