@@ -190,6 +190,20 @@ def test_what_a_read_gives(spark: Any, server: SqlServer) -> None:
 
 
 @pytest.mark.extra
+def test_rows_are_read_once(spark: Any, server: SqlServer) -> None:
+    """Whatever changes before they are written, or written again."""
+    orders(server, "once")
+    put(server, "once", 0, *rows([1, 2], "a", "before", 1))
+    source = source_of(server.source("once", "changed"))
+    (part,) = jdbc.parts(spark, source, Progress())
+    whole = jdbc.whole(spark, replace(source, column=""))
+    put(server, "once", 0, *rows([1, 3], "a", "after", 2))
+    for frame in (part.frame, whole):
+        for _ in range(2):
+            assert sorted((row.id, row.v) for row in frame.collect()) == [(1, "before"), (2, "before")]
+
+
+@pytest.mark.extra
 def test_what_cannot_be_read_is_told(spark: Any, server: SqlServer, tmp_path: Path) -> None:
     name = "refused"
     orders(server, name)

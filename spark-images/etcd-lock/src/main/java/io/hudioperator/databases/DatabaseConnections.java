@@ -21,7 +21,7 @@ public final class DatabaseConnections extends JdbcConnectionProvider {
         return NAME;
     }
 
-    /** Only what the runtime itself reads: other readers of the same driver keep Spark's provider. */
+    /** What the runtime itself reads: other readers of the same driver keep Spark's provider. */
     @Override
     public boolean canHandle(Driver driver, Map<String, String> options) {
         return options.contains(FOLDER);

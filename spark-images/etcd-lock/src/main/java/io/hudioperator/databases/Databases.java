@@ -140,7 +140,7 @@ public final class Databases {
         Properties settings = new Properties();
         settings.setProperty("connectTimeout", "30000"); // milliseconds
         settings.setProperty("tcpKeepAlive", "true");
-        // A server asks its client for files with this, and for a password in the clear with other plugins.
+        // A server could ask its client for files, and for a password in the clear.
         settings.setProperty("allowLocalInfile", "false");
         settings.setProperty("restrictedAuth", "mysql_native_password,client_ed25519,caching_sha2_password,parsec");
         settings.setProperty("connectionTimeZone", "UTC");
