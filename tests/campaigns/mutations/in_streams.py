@@ -189,14 +189,14 @@ STREAMS = (
     ),
     mutation(
         "the-lag-of-a-database-is-left-out",
-        "I9",
+        "I9 F640",
         "a row that is committed after rows with greater values is never read",
         a("read/jdbc_positions", "before(self.kind, self.to, lag)", "before(self.kind, self.to, 0)"),
         f"{DATABASES}::test_where_the_next_read_begins",
     ),
     mutation(
         "equal-values-are-left-out",
-        "I9",
+        "I9 F640",
         "a read of a database begins behind the position: rows with an equal value are lost",
         a(
             "read/jdbc",
@@ -207,14 +207,14 @@ STREAMS = (
     ),
     mutation(
         "rows-of-a-database-are-read-again",
-        "I9",
+        "I9 F641",
         "a retry or a lost executor asks the database again, which may answer something else",
         a("read/jdbc", "reader.load().localCheckpoint()", "reader.load()"),
         f"{DATABASE_READS}::test_rows_are_read_once",
     ),
     mutation(
         "an-insert-of-a-database-writes-rows-twice",
-        "I9",
+        "I9 F640",
         "rows that are read again are inserted again",
         o(
             "api/jdbc",
@@ -225,14 +225,14 @@ STREAMS = (
     ),
     mutation(
         "a-query-leaves-its-parentheses",
-        "F133",
+        "F642",
         "a query closes the parentheses that the runtime puts around it",
         o("api/jdbc", "        if depth < 0:\n            break\n", ""),
         f"{DATABASE_SPECS}::test_problems_name_field_value_and_rule",
     ),
     mutation(
         "a-backtick-hides-a-statement",
-        "F133",
+        "F642",
         "between backticks, which are no quotes in PostgreSQL, a query has a second statement",
         o("api/jdbc", r"\x60[^\x60\x27\x22;\\$#()]*\x60", r"\x60[^\x60]*\x60"),
         f"{DATABASE_SPECS}::test_nothing_gets_out_of_its_place",
