@@ -137,6 +137,49 @@ class Kafka(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class JdbcIncremental(Record):
+    """The column by which a run reads what is new."""
+
+    column: str
+    start_from: str
+    """`Earliest`, `Latest` or a value of the column."""
+    lag: Count = 0
+    """How far below the position a read begins: numbers, days of a date, seconds of a time."""
+    max_rows_per_commit: Count | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JdbcPartitioning(Record):
+    """Ranges of a column that tasks read side by side."""
+
+    column: str
+    partitions: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jdbc(Record):
+    """A table or a query of a relational database (exactly one is set)."""
+
+    engine: str
+    """`PostgreSQL` or `MariaDB`."""
+    host: str
+    port: Count
+    database: str
+    table: str = ""
+    query: str = ""
+    incremental: JdbcIncremental | None = None
+    """None: each run reads everything."""
+    partitioning: JdbcPartitioning | None = None
+    """None: one task reads."""
+    fetch_size: Count
+    """Rows that the driver takes from the database at a time."""
+    tls: str
+    """`Verify` or `Off`."""
+    folder: str
+    """Directory with the Secret's keys as files."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ViewedTable(Record):
     """The newest state of a Hudi table."""
 
@@ -177,6 +220,7 @@ class Source(Record):
     files: Files | None = field(default=None, metadata=LEFT_OUT)
     hudi: Hudi | None = field(default=None, metadata=LEFT_OUT)
     kafka: Kafka | None = field(default=None, metadata=LEFT_OUT)
+    jdbc: Jdbc | None = field(default=None, metadata=LEFT_OUT)
     sql: Sql | None = field(default=None, metadata=LEFT_OUT)
     python: Python | None = field(default=None, metadata=LEFT_OUT)
 

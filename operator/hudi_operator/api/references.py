@@ -87,6 +87,8 @@ def of_writer(writer: WriterSpec) -> tuple[Reference, ...]:
     found = list(_pulled_with(writer.image_pull_secrets))
     if writer.kafka is not None and writer.kafka.security.secret:
         found.append(Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)))
+    if writer.jdbc is not None:
+        found.append(Reference("spec.source.jdbc.secretRef", Named(SECRET, writer.jdbc.secret)))
     if writer.service_account_name:
         found.append(Reference("spec.serviceAccountName", Named(ACCOUNT, writer.service_account_name)))
     found.extend(each for where, settings in templated(writer) for each in _of_template(where, settings))

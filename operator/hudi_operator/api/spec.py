@@ -33,6 +33,7 @@ from hudi_operator.api.catalog import Catalog
 from hudi_operator.api.fields import IMAGE, NAME, NONCE, flag, number, read, record, records, text, text_map, texts
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.holds import Hold
+from hudi_operator.api.jdbc import JdbcSource
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.more_memory import MoreMemory
@@ -493,6 +494,7 @@ class WriterSpec:
     python: PythonSource | None = record(PythonSource, at="source.python", optional=True)
     sql: SqlSource | None = record(SqlSource, at="source.sql", optional=True)
     kafka: KafkaSource | None = record(KafkaSource, at="source.kafka", optional=True)
+    jdbc: JdbcSource | None = record(JdbcSource, at="source.jdbc", optional=True)
     transform_sql: str = text(at="transform.sql", unset="", required=True, at_least=1, at_most=65536)
     operation: str = text(
         unset="Upsert",

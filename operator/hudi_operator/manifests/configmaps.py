@@ -12,7 +12,7 @@ from hudi_contract import environment, naming
 from hudi_contract import job as contract
 from hudi_contract.job import JobRecord
 from hudi_contract.words import Duplicates, FencingMode, Operation
-from hudi_operator.api import kafka, partitions, pod_template
+from hudi_operator.api import jdbc, kafka, partitions, pod_template
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import Application, TableSpec, WriterSpec
@@ -49,7 +49,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         ),
     }
     if writer.executors.instances > 0:
-        secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
+        secrets = [secret for secret in pods.source_secrets(writer).values() if secret]
         executors = pods.executor_labels(table, writer, number)
         data |= _allowed_executors(table, name, executors, secrets, writer.executors, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
@@ -221,6 +221,8 @@ def _source(writer: WriterSpec) -> contract.Source | None:
         )
     if writer.kafka is not None:
         return contract.Source(kafka=kafka.job(writer.kafka))
+    if writer.jdbc is not None:
+        return contract.Source(jdbc=jdbc.job(writer.jdbc))
     if writer.python is not None:
         source = writer.python
         file = f"{pods.CODE_DIR}/{source.config_map.key}"

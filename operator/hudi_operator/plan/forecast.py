@@ -25,7 +25,6 @@ from hudi_contract.shape import Record
 from hudi_contract.table_keys import Lock
 from hudi_contract.words import GateState, RequestKind, Result, Role, WriterState
 from hudi_operator.api.defaults import Defaults
-from hudi_operator.api.kafka import problem as kafka_problem
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.options import writer_problem
 from hudi_operator.api.spec import SpecError, TableSpec
@@ -42,7 +41,7 @@ from hudi_operator.model.status import (
     savepoint_entries,
     settling_entries,
 )
-from hudi_operator.plan.core.launch import INVALID_DEFAULTS
+from hudi_operator.plan.core.launch import INVALID_DEFAULTS, source_problem
 from hudi_operator.plan.core.view import View, build_view
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import RETRIED, Stall, static_stall, table_stall, unusable
@@ -220,7 +219,7 @@ def _without_table(space: Space, obj: JsonDict, table: str) -> Fate:
         decision = Decision(Kind.FINISHED, over)
     elif spec.suspend or _awaits_its_schedule(obj):
         decision = Decision(Kind.SUSPENDED, WriterState.SUSPENDED)
-    if found := schedules.problem(spec) or kafka_problem(spec.kafka):
+    if found := schedules.problem(spec) or source_problem(spec):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
     if decision.kind is Kind.WAIT and spec.defaults_problem:
         return Fate(decision, Decision(Kind.STALLED, INVALID_DEFAULTS, spec.defaults_problem))

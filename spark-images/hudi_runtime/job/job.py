@@ -138,6 +138,52 @@ class KafkaSource:
 
 
 @dataclass(frozen=True)
+class JdbcSource:
+    """A table or a query of a database (exactly one is set); fields have the values of the job.
+
+    `column` empty: each run reads everything. `partitions` 1: one task reads.
+    """
+
+    engine: str
+    host: str
+    port: int
+    database: str
+    table: str
+    query: str
+    fetch_size: int
+    tls: str
+    folder: str
+    column: str = ""
+    start_from: str = "Earliest"
+    lag: int = 0
+    max_rows: int | None = None
+    partition_column: str = ""
+    partitions: int = 1
+
+    @classmethod
+    def of(cls, told: contract.Jdbc) -> JdbcSource:
+        """The source of a job."""
+        new, parts = told.incremental, told.partitioning
+        return cls(
+            engine=told.engine,
+            host=told.host,
+            port=told.port,
+            database=told.database,
+            table=told.table,
+            query=told.query,
+            fetch_size=told.fetch_size,
+            tls=told.tls,
+            folder=told.folder,
+            column=new.column if new is not None else "",
+            start_from=new.start_from if new is not None else "Earliest",
+            lag=new.lag if new is not None else 0,
+            max_rows=new.max_rows_per_commit if new is not None else None,
+            partition_column=parts.column if parts is not None else "",
+            partitions=parts.partitions if parts is not None else 1,
+        )
+
+
+@dataclass(frozen=True)
 class PythonSource:
     """A user's function(spark, context)."""
 
@@ -176,7 +222,7 @@ class SqlSource:
     views: tuple[View, ...]
 
 
-Source = FilesSource | HudiSource | PythonSource | SqlSource | KafkaSource
+Source = FilesSource | HudiSource | PythonSource | SqlSource | KafkaSource | JdbcSource
 
 
 @dataclass(frozen=True)
@@ -289,6 +335,8 @@ def _source(told: contract.Source | None) -> Source | None:
         )
     if told.kafka is not None:
         return KafkaSource.of(told.kafka)
+    if told.jdbc is not None:
+        return JdbcSource.of(told.jdbc)
     if told.sql is not None:
         return SqlSource(told.sql.query, tuple(_view(view) for view in told.sql.views))
     if told.python is not None:

@@ -46,7 +46,15 @@ KAFKA_JARS = (
     "commons-pool2-2.11.1.jar",
     "lz4-java-1.10.4.jar",
 )
-IMAGE_JARS = (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.9.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar")
+SQL_JARS = ("postgresql-42.7.14.jar", "mariadb-java-client-3.5.11.jar")
+IMAGE_JARS = (
+    BUNDLE,
+    *S3_JARS,
+    *KAFKA_JARS,
+    *SQL_JARS,
+    "spark-avro_2.12-3.5.9.jar",
+    "gcs-connector-hadoop3-2.2.26-shaded.jar",
+)
 CLASS_PATH = (
     *(str(CACHE / "jars" / jar) for jar in IMAGE_JARS),
     *(str(path) for path in sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))),

@@ -518,10 +518,10 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
-        kafka, application; operation, duplicates, may_truncate, validations, transform, retries,
-        options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have),
-        environment (variables that a webhook adds to the pod), applied (another word: applied
-        again).
+        kafka, jdbc, application; operation, duplicates, may_truncate, validations, transform,
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may
+        have), environment (variables that a webhook adds to the pod), applied (another word:
+        applied again).
         """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
@@ -562,6 +562,8 @@ class World:
                     **job["kafka"],
                 }
             }
+        elif "jdbc" in job:
+            source = {"jdbc": job["jdbc"]}
         spec = table.spec
         data = {
             "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},

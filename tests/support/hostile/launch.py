@@ -6,7 +6,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from hudi_operator.api import kafka, options
+from hudi_operator.api import options
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.model.config import ConsentConfig, CredentialsBrokerConfig, OperatorConfig
@@ -76,7 +76,7 @@ def refusal(table: JsonDict, writer: JsonDict) -> str:
     return (
         launch.may_not_start(view, spec)
         or schedules.problem(spec)
-        or kafka.problem(spec.kafka)
+        or launch.source_problem(spec)
         or options.writer_problem(spec, CONFIG.option_patterns)
         or event_log.problem(view, spec)
         or source_tables.problem(view, spec)

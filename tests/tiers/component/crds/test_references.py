@@ -28,6 +28,13 @@ KAFKA = {
     "value": {"format": "Binary"},
     "security": {"protocol": "SSL", "secretRef": {"name": "kafka-tls"}},
 }
+JDBC = {
+    "engine": "PostgreSQL",
+    "host": "orders-db",
+    "database": "shop",
+    "table": "orders",
+    "secretRef": {"name": "orders-reader"},
+}
 CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
 CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
 REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
@@ -40,6 +47,7 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     ),
     "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
+    "jdbc": ("hudiwriters", {"source": {"jdbc": JDBC}}, "secrets", "orders-reader"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
     "application": ("hudiwriters", {"source": None, "application": CODE}, "configmaps", "code"),
     "a table's pull secret": ("huditables", {"imagePullSecrets": [{"name": "registry"}]}, "secrets", "registry"),
@@ -113,6 +121,8 @@ def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: s
     )
     kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
     assert "are reserved for Secrets of the operator" in light_cluster.refused(writer(author, source={"kafka": kafka}))
+    jdbc = {**JDBC, "secretRef": {"name": name}}
+    assert "are reserved for Secrets of the operator" in light_cluster.refused(writer(author, source={"jdbc": jdbc}))
     for made in (table, writer):
         pulled = made(author, imagePullSecrets=[{"name": "registry"}, {"name": name}])
         assert f"Secret '{name}': names that begin" in light_cluster.refused(pulled)
