@@ -8,7 +8,7 @@ the executor re-checks with live reads and preconditions (uid, mod revision).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -143,6 +143,31 @@ class NodeFacts:
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """Nodes by name, as far as one look has asked for them.
+
+    That a node does not exist is known only when it was asked for: one that was not may be there.
+    """
+
+    found: Mapping[str, NodeFacts] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    """Names that were asked for, and of which the API server has no object."""
+
+    @classmethod
+    def of(cls, asked: Iterable[str], found: Mapping[str, NodeFacts]) -> Nodes:
+        """What the API server has answered to a question for the nodes ``asked``."""
+        return cls(found, frozenset(asked) - found.keys())
+
+    def get(self, name: str) -> NodeFacts | None:
+        """The node; None when it does not exist, and when it was not asked for."""
+        return self.found.get(name)
+
+    def gone(self, name: str) -> bool:
+        """True when it was asked for and does not exist."""
+        return name in self.absent
+
+
+@dataclass(frozen=True)
 class EtcdFitness:
     """What speaks against etcd itself; as in a condition, empty: nothing."""
 
@@ -196,7 +221,10 @@ class Observed:
     a live list. Where something is concluded from the absence of one, also executors without our
     labels and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
-    nodes: Mapping[str, NodeFacts]
+    nodes: Nodes
+    """Those that these pods and etcd's keys name
+    (:func:`hudi_operator.plan.fencing.absence.named_nodes`).
+    """
     etcd: EtcdFacts | None
     """None when etcd could not be read: nothing that needs it may then be decided
     (unknown, not empty).

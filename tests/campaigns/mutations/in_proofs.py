@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, PROOF, RULES, o
+from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, OBSERVE, PROOF, RULES, o
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
@@ -68,6 +68,28 @@ BOOTS = (
             "if not whole:",
         ),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
+    ),
+)
+
+NODES = (
+    mutation(
+        "a-node-that-was-not-read-is-gone",
+        "I1 I11 F610",
+        "a node that nobody asked for counts as deleted",
+        o("model/proof", "if not nodes.gone(subject.node):", "if not nodes:"),
+        f"{PROOF}::test_a_node_that_nobody_asked_for_is_not_gone",
+    ),
+    mutation(
+        "the-nodes-of-gone-executors-are-not-read",
+        "F610 availability",
+        "the node of an executor whose object is gone is not asked for",
+        o(
+            "plan/fencing/absence",
+            "        names |= {pod.node for record in unsettled for pod in record.pods.values()}\n",
+            "",
+        ),
+        f"{OBSERVE}::test_the_nodes_of_executors_that_are_gone_are_asked_for",
+        "tests/tiers/unit/plan/test_simulated.py::test_the_node_of_a_vanished_executor_is_asked_for",
     ),
 )
 

@@ -61,6 +61,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_settling.PROOFS,
     *in_changes.CHANGES,
     *in_proofs.BOOTS,
+    *in_proofs.NODES,
     *in_proofs.CONTAINERS,
     *in_proofs.SUCCESSES,
     *in_proofs.REFUSALS,

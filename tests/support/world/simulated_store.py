@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from hudi_operator.model.facts import (
     ExecutorAnswer,
     HeldConfigMap,
     NodeFacts,
+    Nodes,
     Observed,
     PodFacts,
     PodName,
@@ -419,13 +421,11 @@ class Store:
     def observe(self) -> Observed:
         objects = Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers)), self.defaults)
         etcd = self.etcd_facts() if self.table is not None else None
+        pods = self._listed(objects, etcd)
         return Observed(
             objects=objects,
-            pods=self._listed(objects, etcd),
-            nodes={
-                n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine)
-                for n in self.nodes.values()
-            },
+            pods=pods,
+            nodes=self._asked_for(absence.named_nodes(pods, etcd)),
             etcd=etcd,
             timers={n: self.now - t for n, t in self.timers.items()},
             held_config_maps=tuple(self.held[name] for name in sorted(self.held)),
@@ -438,6 +438,17 @@ class Store:
             namespace_terminating=self.terminating,
             agents_in_use=frozenset(),
             evidence_needed=frozenset(),
+        )
+
+    def _asked_for(self, names: Iterable[str]) -> Nodes:
+        """Nothing is known of any other node."""
+        there = [self.nodes[name] for name in names if name in self.nodes]
+        return Nodes.of(
+            names,
+            {
+                n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine)
+                for n in there
+            },
         )
 
     def _listed(self, objects: Objects, etcd: EtcdFacts | None) -> tuple[PodFacts, ...]:

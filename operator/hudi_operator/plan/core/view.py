@@ -23,7 +23,7 @@ from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
 from hudi_operator.api.tolerant import agent_of, known_writer
 from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed, PodFacts
 from hudi_operator.model.objects import ReadWriter
 from hudi_operator.model.status import AttemptEntry, attempt_entries, in_order
 from hudi_operator.plan.core.ownership import labelled
@@ -200,8 +200,8 @@ class View:
         return self.observed.latest_ms
 
     @property
-    def nodes(self) -> Mapping[str, NodeFacts]:
-        """Nodes by name."""
+    def nodes(self) -> Nodes:
+        """Nodes by name, as far as they were asked for."""
         return self.observed.nodes
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.wide_looks import WIDE_SECONDS
 from hudi_operator.model.config import ConsentBindingConfig, ConsentConfig, OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, PodName
+from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, PodName
 from hudi_operator.model.ports import Conflict, Fatal
 from hudi_operator.plan.fencing import collection
 
@@ -368,6 +368,7 @@ class Pods(Ports):
     def __init__(self) -> None:
         super().__init__(EtcdFacts(revision=1, cluster_id="c", writers=REGISTERED))
         self.there = [DRIVER, EXECUTOR, OWN]
+        self.standing: dict[str, NodeFacts] = {}
         self.read: list[str] = []
         self.writer = writer("load-1")
         self.writer["status"]["attempts"][0]["executors"] = 1
@@ -404,8 +405,9 @@ class Pods(Ports):
     async def pod(self, namespace: str, name: str) -> PodFacts | None:
         return None
 
-    async def nodes(self, names: list[str]) -> JsonDict:
-        return {}
+    async def nodes(self, names: list[str]) -> Mapping[str, NodeFacts]:
+        """As the real one: those of the named nodes that exist."""
+        return {name: node for name, node in self.standing.items() if name in names}
 
     async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         self.read.append("etcd")
@@ -422,6 +424,18 @@ class Pods(Ports):
         assert self.look() == {"driver", "executor", "agent"}
         assert {WIDE, AGENTS} <= {*self.read}
         return self
+
+
+def test_the_nodes_of_executors_that_are_gone_are_asked_for() -> None:
+    """F610: the record of the settling one names them, no pod does any more."""
+    ports, there = Pods().rested(), NodeFacts("n2", "u", "b", ready=True, out_of_service=False)
+    ports.there, ports.standing = [DRIVER, OWN], {"n2": there, "n4": there}
+    pods = {f"gone-{node}": {"name": f"load-1-exec-{node}", "node": node, "evidence": True} for node in ("n2", "n3")}
+    ports.look(settles={"i": Stored({**TERMINATING["i"].value, "node": "n1", "pods": pods}, 1, 1)})
+    nodes = asyncio.run(ports.observer.observe(("ns", "flights"))).nodes
+    assert dict(nodes.found) == {"n2": there}
+    assert {"n1", "n3"} <= nodes.absent
+    assert not nodes.gone("n4"), "nobody has named it"
 
 
 def test_a_look_at_a_table_lists_its_own_pods() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_operator.api.spec import Attestation, FencingSpec
-from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
+from hudi_operator.model.facts import ContainerFacts, NodeFacts, Nodes, PodFacts
 from hudi_operator.model.proof import Seen, Subject, prove, ways_out
 
 RAN = ContainerFacts("driver", started=True, terminated=True, exit_code=137)
@@ -38,6 +38,11 @@ def pod(phase: str = "Failed", *containers: ContainerFacts, **changes: object) -
     )
     facts = replace(facts, created_at="2026-01-02T00:00:00Z")
     return replace(facts, **changes)  # type: ignore[arg-type]
+
+
+def asked(*there: NodeFacts) -> Nodes:
+    """Whoever is proven here was asked for its node."""
+    return Nodes.of({"n1"}, {node.name: node for node in there})
 
 
 def kind(found: object) -> str:
@@ -99,16 +104,25 @@ def kind(found: object) -> str:
     ],
 )
 def test_proofs(facts: PodFacts | None, subject: Subject, nodes: list[NodeFacts], expected: str) -> None:
-    assert kind(prove(subject, facts, {n.name: n for n in nodes}, FencingSpec())) == expected
+    assert kind(prove(subject, facts, asked(*nodes), FencingSpec())) == expected
 
 
 def test_trusted_nodes() -> None:
-    assert kind(prove(SUBJECT, None, {}, TRUST_ALL)) == "NodeDeleted"
-    assert kind(prove(SUBJECT, None, {"n1": replace(LOST, out_of_service=True)}, TRUST_ALL)) == "OutOfService"
-    assert prove(SUBJECT, None, {"n1": LOST}, TRUST_ALL) is None
+    assert kind(prove(SUBJECT, None, asked(), TRUST_ALL)) == "NodeDeleted"
+    assert kind(prove(SUBJECT, None, asked(replace(LOST, out_of_service=True)), TRUST_ALL)) == "OutOfService"
+    assert prove(SUBJECT, None, asked(LOST), TRUST_ALL) is None
     # the taint of another node object of that name is not about this pod
-    assert prove(SUBJECT, None, {"n1": replace(LOST, out_of_service=True, uid="another")}, TRUST_ALL) is None
-    assert prove(replace(SUBJECT, node=""), None, {}, TRUST_ALL) is None
+    assert prove(SUBJECT, None, asked(replace(LOST, out_of_service=True, uid="another")), TRUST_ALL) is None
+    assert prove(replace(SUBJECT, node=""), None, asked(), TRUST_ALL) is None
+
+
+def test_a_node_that_nobody_asked_for_is_not_gone() -> None:
+    """F610: what was not read proves nothing, and nobody is told that it is gone."""
+    for nodes in (Nodes(), Nodes.of({"n2"}, {})):
+        assert prove(SUBJECT, None, nodes, TRUST_ALL) is None
+        text = ways_out(SUBJECT, None, nodes, FencingSpec())
+        assert "node object gone" not in text
+        assert "trustNodeDeletion" not in text
 
 
 @pytest.mark.parametrize(
@@ -117,7 +131,7 @@ def test_trusted_nodes() -> None:
 )
 def test_attestations_name_pod_and_node(uid: str, node: str, counts: bool) -> None:
     word = Attestation(uid, node, "power cut", "ann", "2026-01-01T00:00:00Z")
-    found = prove(SUBJECT, None, {"n1": LOST}, FencingSpec(attestations=(word,)))
+    found = prove(SUBJECT, None, asked(LOST), FencingSpec(attestations=(word,)))
     assert (found is not None) is counts
     if found is not None:
         assert "ann" in found.detail
@@ -125,7 +139,7 @@ def test_attestations_name_pod_and_node(uid: str, node: str, counts: bool) -> No
 
 
 def test_ways_out_name_what_a_person_needs() -> None:
-    text = ways_out(SUBJECT, None, {}, FencingSpec())
+    text = ways_out(SUBJECT, None, asked(), FencingSpec())
     for word in (
         "pod p",
         "uid u",
