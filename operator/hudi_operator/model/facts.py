@@ -64,6 +64,10 @@ class PodFacts:
     deleting: bool
     finalizers: tuple[str, ...]
     containers: tuple[ContainerFacts, ...]
+    grace_seconds: int | None = None
+    """``deletionGracePeriodSeconds``: 0 once its kubelet has done with it, or where none had to;
+    None while nobody has asked for its deletion.
+    """
     controller: PodName | None = None
     """The pod that is its controller; None when there is none, or it is no pod."""
     created_at: str = ""
@@ -84,6 +88,13 @@ class PodFacts:
     """Names of the Secrets that it mounts."""
     service_account: str = ""
     """The ServiceAccount under which it runs."""
+
+    def goes_with(self, finalizer: str) -> bool:
+        """True when the API server removes the object together with this finalizer (F611).
+
+        It keeps one that has other finalizers, and one whose kubelet has not done with it.
+        """
+        return self.deleting and not self.grace_seconds and self.finalizers == (finalizer,)
 
 
 @dataclass(frozen=True)

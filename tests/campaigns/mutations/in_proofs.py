@@ -8,6 +8,8 @@ from tests.campaigns.mutations.mutation import Edit, mutation
 BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
 EVENTS = "tests/tiers/unit/control/test_events_last.py"
 LIMIT = "tests/tiers/unit/control/test_event_limit.py"
+EVIDENCE = "tests/tiers/unit/plan/fencing/test_pod_evidence.py"
+SIMULATED = "tests/tiers/unit/plan/test_simulated.py"
 FEED = "tests/tiers/unit/plan/test_commit_feed.py"
 RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
@@ -89,7 +91,22 @@ NODES = (
             "",
         ),
         f"{OBSERVE}::test_the_nodes_of_executors_that_are_gone_are_asked_for",
-        "tests/tiers/unit/plan/test_simulated.py::test_the_node_of_a_vanished_executor_is_asked_for",
+        f"{SIMULATED}::test_the_node_of_a_vanished_executor_is_asked_for",
+    ),
+)
+
+EXECUTORS = (
+    mutation(
+        "evidence-goes-before-the-object",
+        "F611 availability",
+        "an executor's evidence is dropped while its kubelet, or somebody else's finalizer, keeps the object",
+        o(
+            "plan/fencing/evidence",
+            "return _drop(view, pod) if pod.goes_with(EVIDENCE_FINALIZER) else []",
+            "return _drop(view, pod)",
+        ),
+        f"{EVIDENCE}::test_of_a_living_drivers_executor_it_goes_with_the_object_only",
+        f"{SIMULATED}::test_executors_that_have_just_ended_are_proven_with_their_driver",
     ),
 )
 

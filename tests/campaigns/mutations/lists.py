@@ -62,6 +62,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_changes.CHANGES,
     *in_proofs.BOOTS,
     *in_proofs.NODES,
+    *in_proofs.EXECUTORS,
     *in_proofs.CONTAINERS,
     *in_proofs.SUCCESSES,
     *in_proofs.REFUSALS,

@@ -23,6 +23,10 @@ from tests.support.world.simulated_store import LEASE, NAMESPACE, TERMINAL, Auth
 
 SIDECAR_SECONDS = 8.0
 """How long a native sidecar takes to end."""
+CLEANING_SECONDS = 5.0
+"""How long a kubelet needs from the end of a deleted pod's last container to the last request for
+its deletion.
+"""
 ROWS = 10
 """Records of each commit of a writer."""
 
@@ -83,6 +87,8 @@ class Processes(Store):
                 self._kubelet_looks(pod)
             if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
                 pod.exit_code, pod.beside_ended = 137, True
+            if node is not None and node.ready and pod.deleting_since is not None and not pod.final:
+                self._kubelet_cleans(pod)
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
@@ -106,6 +112,11 @@ class Processes(Store):
         elif pod.phase == "Pending" and pod.deleting_since is not None:
             pod.phase = "Failed"
         self._remove_if_done(pod)
+
+    def _kubelet_cleans(self, pod: Pod) -> None:
+        """It takes the pod's volumes away, and then asks for the deletion once more, at once."""
+        pod.cleaned_since = self.now if pod.cleaned_since is None else pod.cleaned_since
+        pod.final = self.now - pod.cleaned_since >= CLEANING_SECONDS
 
     def collect(self, pod: Pod) -> None:
         """The garbage collector of a lost node's pods: Failed and deleted, whatever runs.

@@ -65,6 +65,10 @@ class Pod:
     message: str = ""
     deleting_since: float | None = None
     delete_grace: float = 30.0
+    final: bool = False
+    """Its grace period is 0: the object goes with its last finalizer, and not before."""
+    cleaned_since: float | None = None
+    """When its kubelet has begun to take its volumes away, after the last container."""
     process: Process | None = None
     ended_at: str = ""
     beside: str = ""
@@ -401,6 +405,7 @@ class Store:
             phase=pod.phase,
             node=pod.node,
             deleting=pod.deleting_since is not None,
+            grace_seconds=None if pod.deleting_since is None else 0 if pod.final else max(1, int(pod.delete_grace)),
             finalizers=tuple(pod.finalizers),
             containers=self._containers(pod, started),
             controller=pod.controller,
@@ -480,7 +485,14 @@ class Store:
 
     # ---- pods and processes
 
+    def delete_pod(self, name: str, grace: float) -> None:
+        """Somebody else than the operator deletes a pod: Spark, a drain, a person."""
+        self._mark_deleted(self.pods[name], grace)
+
     def _mark_deleted(self, pod: Pod, grace: float) -> None:
+        """As the API server: of what has no node, or has ended, the first request is the last."""
+        ended = pod.deleting_since is None and (pod.phase in TERMINAL or not pod.node)
+        pod.final = pod.final or ended or grace == 0
         if pod.deleting_since is None:
             pod.deleting_since, pod.delete_grace = self.now, grace
         else:
@@ -488,8 +500,7 @@ class Store:
         self._remove_if_done(pod)
 
     def _remove_if_done(self, pod: Pod) -> None:
-        done = pod.phase in TERMINAL or not pod.node
-        if pod.deleting_since is not None and not pod.finalizers and done and self.pods.get(pod.name) is pod:
+        if pod.deleting_since is not None and not pod.finalizers and pod.final and self.pods.get(pod.name) is pod:
             del self.pods[pod.name]
 
     def _check_dead(self, inc: str, what: str) -> None:

@@ -69,11 +69,13 @@ def _of_living(view: View, pod: PodFacts) -> list[Action]:
     So is one whose status will not change before it is deleted.
 
     Its object is deleted together with the evidence: a pod that is seen without evidence is
-    unproven (F26).
+    unproven (F26). So the evidence stays while anything else keeps the object (F611).
     """
     if pod_proof(pod, view.nodes, hosted=False) is None:
         return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
-    return _drop(view, pod) if pod.deleting else [kill(pod)]
+    if not pod.deleting:
+        return [kill(pod)]
+    return _drop(view, pod) if pod.goes_with(EVIDENCE_FINALIZER) else []
 
 
 def _of_ended(
