@@ -10,6 +10,8 @@ EVENTS = "tests/tiers/unit/control/test_events_last.py"
 LIMIT = "tests/tiers/unit/control/test_event_limit.py"
 EVIDENCE = "tests/tiers/unit/plan/fencing/test_pod_evidence.py"
 SIMULATED = "tests/tiers/unit/plan/test_simulated.py"
+SUSPECTS = "tests/tiers/unit/plan/fencing/test_suspects.py"
+SUCCESSORS = "tests/tiers/unit/plan/writers/test_successors.py"
 FEED = "tests/tiers/unit/plan/test_commit_feed.py"
 RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
@@ -107,6 +109,42 @@ EXECUTORS = (
         ),
         f"{EVIDENCE}::test_of_a_living_drivers_executor_it_goes_with_the_object_only",
         f"{SIMULATED}::test_executors_that_have_just_ended_are_proven_with_their_driver",
+    ),
+)
+
+NUMBERS = (
+    mutation(
+        "a-pods-name-says-whose-incarnation-it-is",
+        "I1 F612",
+        "the end of another pod of that name proves an incarnation dead",
+        o(
+            "plan/core/view",
+            'told("pod_uid") or once.uids.get((namespace, pod), ""), told("node")',
+            'once.uids.get((namespace, pod), "") or told("pod_uid"), told("node")',
+        ),
+        f"{SUSPECTS}::test_an_incarnation_is_of_the_pod_that_it_registered_from",
+    ),
+    mutation(
+        "a-number-that-only-etcd-remembers-is-given-again",
+        "I1 F612",
+        "a second pod gets the number of an attempt whose process lives",
+        o(
+            "plan/writers/admission",
+            "return max(told, *(view.numbers_in_etcd(writer.spec) if writer.spec is not None else ()), 0) + 1",
+            "return told + 1",
+        ),
+        f"{SUCCESSORS}::test_a_number_that_only_etcd_remembers_is_not_given_again",
+    ),
+    mutation(
+        "who-is-in-no-status-is-in-nobodys-way",
+        "I9 F5 F612",
+        "an attempt starts while an earlier one, which only etcd knows, holds the lock",
+        o(
+            "plan/writers/admission",
+            "    if forgotten is not None:\n",
+            "    if forgotten is not None and t.writer is None:\n",
+        ),
+        f"{SUCCESSORS}::test_a_number_that_only_etcd_remembers_is_not_given_again",
     ),
 )
 
