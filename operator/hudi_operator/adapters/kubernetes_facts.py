@@ -26,6 +26,7 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         deleting=bool(meta.get("deletionTimestamp")),
         finalizers=tuple(meta.get("finalizers") or ()),
         grace_seconds=meta.get("deletionGracePeriodSeconds"),
+        deleted_at=meta.get("deletionTimestamp") or "",
         containers=tuple(_container(item, kind) for item, kind in _containers(spec, status)),
         controller=next(
             (_named(owner) for owner in meta.get("ownerReferences") or () if owner.get("controller")), None

@@ -68,6 +68,9 @@ class PodFacts:
     """``deletionGracePeriodSeconds``: 0 once its kubelet has done with it, or where none had to;
     None while nobody has asked for its deletion.
     """
+    deleted_at: str = ""
+    """``deletionTimestamp``: when the time is over that it was given to end; empty like the above.
+    """
     controller: PodName | None = None
     """The pod that is its controller; None when there is none, or it is no pod."""
     created_at: str = ""

@@ -12,6 +12,7 @@ EVIDENCE = "tests/tiers/unit/plan/fencing/test_pod_evidence.py"
 SIMULATED = "tests/tiers/unit/plan/test_simulated.py"
 SUSPECTS = "tests/tiers/unit/plan/fencing/test_suspects.py"
 SUCCESSORS = "tests/tiers/unit/plan/writers/test_successors.py"
+UNNAMED = "tests/tiers/unit/plan/fencing/test_lost_without_record.py"
 FEED = "tests/tiers/unit/plan/test_commit_feed.py"
 RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
@@ -145,6 +146,57 @@ NUMBERS = (
             "    if forgotten is not None and t.writer is None:\n",
         ),
         f"{SUCCESSORS}::test_a_number_that_only_etcd_remembers_is_not_given_again",
+    ),
+)
+
+UNRECORDED = (
+    mutation(
+        "without-a-record-only-the-kubelet-is-heard",
+        "F613 availability",
+        "the evidence of a pod that no settle record names is kept for ever when its node is lost",
+        o(
+            "plan/fencing/evidence",
+            "return prove(_subject(view, pod), pod, view.nodes, view.table.fencing) is not None",
+            "return prove(_subject(view, pod), pod, view.nodes, type(view.table.fencing)()) is not None",
+        ),
+        f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
+    ),
+    mutation(
+        "an-attempt-without-registration-waits-for-its-node",
+        "F613 availability",
+        "an attempt that has not registered stays active while its node does not come back",
+        o("plan/writers/attempts", "return not attempt.admitted and _is_lost(view, pod)", "return False"),
+        f"{UNNAMED}::test_an_attempt_that_never_registered_ends_with_its_node",
+        f"{UNNAMED}::test_it_does_not_keep_a_writer_from_being_suspended",
+    ),
+    mutation(
+        "a-lost-attempt-ends-before-its-admission-does",
+        "F23 F613",
+        "an attempt of a lost node ends although it may still register",
+        o(
+            "plan/writers/attempts",
+            "return not attempt.admitted and _is_lost(view, pod)",
+            "return _is_lost(view, pod)",
+        ),
+        f"{UNNAMED}::test_one_that_has_registered_meanwhile_is_fenced",
+    ),
+    mutation(
+        "a-node-that-blinks-ends-attempts",
+        "F613 availability",
+        "an attempt is given up while it may still end by itself",
+        o(
+            "plan/writers/attempts",
+            "return pod.deleting and silent and over is not None and view.earliest_ms > over",
+            "return pod.deleting and silent",
+        ),
+        f"{UNNAMED}::test_an_attempt_that_never_registered_ends_with_its_node",
+    ),
+    mutation(
+        "pods-without-a-record-are-told-to-nobody",
+        "F613 availability",
+        "nobody is told which pod keeps a deletion from coming to its end",
+        o("plan/table_status", "    proofs += [*left[:LEFT_NAMED], *others]\n", ""),
+        f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
     ),
 )
 

@@ -64,6 +64,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_proofs.NODES,
     *in_proofs.EXECUTORS,
     *in_proofs.NUMBERS,
+    *in_proofs.UNRECORDED,
     *in_proofs.CONTAINERS,
     *in_proofs.SUCCESSES,
     *in_proofs.REFUSALS,

@@ -20,6 +20,7 @@ from hudi_contract import naming, records
 from hudi_contract.defaults import CONFIG_MAP, KEY
 from hudi_contract.records import Stored
 from hudi_operator.control.wide_looks import WIDE_SECONDS
+from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import (
     ContainerFacts,
@@ -406,6 +407,7 @@ class Store:
             node=pod.node,
             deleting=pod.deleting_since is not None,
             grace_seconds=None if pod.deleting_since is None else 0 if pod.final else max(1, int(pod.delete_grace)),
+            deleted_at=self._deleted_at(pod),
             finalizers=tuple(pod.finalizers),
             containers=self._containers(pod, started),
             controller=pod.controller,
@@ -413,6 +415,13 @@ class Store:
             gates=() if pod.node else self.gates,
             created_at="2026-01-01T00:00:00Z",
         )
+
+    def _deleted_at(self, pod: Pod) -> str:
+        """By the API server's clock."""
+        if pod.deleting_since is None:
+            return ""
+        over = pod.deleting_since + (0.0 if pod.final else pod.delete_grace)
+        return conditions.rfc3339(START_MS + int(over * 1000) + self.api_clock_ms)
 
     @staticmethod
     def _containers(pod: Pod, started: bool) -> tuple[ContainerFacts, ...]:
