@@ -154,6 +154,8 @@ class NodeFacts:
     """``nodeInfo.systemUUID``: the machine behind the object; empty when the
     kubelet reports none.
     """
+    ready_since: str = ""
+    """When it became ready, RFC 3339 in UTC; empty while it is not, or when that is unknown."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hudi_contract import settle
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.words import ProofKind
 from hudi_operator.api.spec import Attestation, FencingSpec
-from hudi_operator.model import containers
+from hudi_operator.model import conditions, containers
 from hudi_operator.model.facts import NodeFacts, Nodes, PodFacts
 
 JsonDict = dict[str, Any]
@@ -100,6 +100,8 @@ def pod_proof(pod: PodFacts, nodes: Nodes, *, hosted: bool, evidence: bool = Tru
         # only a node that is there and ready can have looked for containers and found none. A
         # registered process did run.
         return None
+    if not started and (node is None or not _was_there(pod, node)):
+        return None  # its kubelet may be back, and not have looked yet (F614)
     if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
         return None  # no container was found, but possibly by another machine under the node's name
     return Proof(ProofKind.POD_TERMINATED, f"it is {pod.phase} and all its containers are terminated")
@@ -121,6 +123,21 @@ def _bound_to(pod: PodFacts, node: NodeFacts) -> bool:
     The pod was bound to this very object then: it was not recreated under its name (F43).
     """
     return bool(node.created_at) and node.created_at < pod.created_at
+
+
+def _was_there(pod: PodFacts, node: NodeFacts) -> bool:
+    """True when nobody but the kubelet can have written a terminal phase.
+
+    The garbage collector writes it of a pod that is being deleted while its node is out of service.
+    """
+    if node.out_of_service:
+        return False
+    if not pod.deleting:
+        return True
+    over, since = conditions.from_rfc3339(pod.deleted_at), conditions.from_rfc3339(node.ready_since)
+    if over is None or since is None:
+        return False
+    return since < over - 1000 * (pod.grace_seconds or 0)  # when its deletion was first asked for
 
 
 def node_proof(subject: Subject, nodes: Nodes, fencing: FencingSpec) -> Proof | None:

@@ -286,6 +286,21 @@ REFUSALS = (
         f"{REFUSED}::test_a_refused_driver_and_a_refused_agent_leave_nothing_behind",
     ),
     mutation(
+        "a-node-that-is-back-has-looked",
+        "I1 F27 F614",
+        "a phase that was written while a node was away counts as its kubelet's word when it is back",
+        o("model/proof", "return since < over - 1000 * (pod.grace_seconds or 0)", "return since < over + 1e12"),
+        f"{PROOF}::test_proofs",
+        f"{REFUSED}::test_what_was_written_before_the_node_was_back_is_no_report",
+    ),
+    mutation(
+        "a-node-out-of-service-has-looked",
+        "I1 F27 F614",
+        "what the garbage collector writes of a pod on a node out of service counts as its kubelet's word",
+        o("model/proof", "    if node.out_of_service:\n        return False\n", ""),
+        f"{PROOF}::test_proofs",
+    ),
+    mutation(
         "any-kubelets-word-counts",
         "I1 F27 F43",
         "that nothing was found of a pod is believed of whatever machine has the node's name now",

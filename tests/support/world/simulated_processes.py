@@ -36,6 +36,7 @@ class Processes(Store):
 
     def tick(self, seconds: float = 1.0) -> None:
         self.now += seconds
+        self._nodes_become_ready()
         for key in [k for k, v in self.kv.items() if v.lease and self._lease_is_over(v.lease)]:
             self.drop(key)
         for pod in list(self.pods.values()):
@@ -86,7 +87,7 @@ class Processes(Store):
             if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
                 self._kubelet_looks(pod)
             if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
-                pod.exit_code, pod.beside_ended = 137, True
+                pod.exit_code, pod.beside_ended, pod.unreported = 137, True, False
             if node is not None and node.ready and pod.deleting_since is not None and not pod.final:
                 self._kubelet_cleans(pod)
             self._remove_if_done(pod)
@@ -110,7 +111,7 @@ class Processes(Store):
             pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
             pod.ended_at = f"2023-11-14T22:{13 + int(self.now) // 60:02d}:{20 + int(self.now) % 40:02d}Z"
         elif pod.phase == "Pending" and pod.deleting_since is not None:
-            pod.phase = "Failed"
+            pod.phase, pod.exit_code, pod.unlocated, pod.beside_ended = "Failed", 137, True, True
         self._remove_if_done(pod)
 
     def _kubelet_cleans(self, pod: Pod) -> None:

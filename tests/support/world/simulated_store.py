@@ -83,6 +83,10 @@ class Pod:
     """Its driver, of an executor."""
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
+    unreported: bool = False
+    """What its kubelet has told last is older than the start of its containers."""
+    unlocated: bool = False
+    """Its kubelet has ended it, and found none of its containers."""
     collected: bool = False
     """The garbage collector has called it Failed because its node is lost; of its containers nobody
     has said anything since.
@@ -98,6 +102,8 @@ class Node:
     out_of_service: bool = False
     machine: str = "machine-1"
     created_at: str = "2025-12-31T00:00:00Z"
+    ready_since: str = "2023-01-01T00:00:00Z"
+    was_ready: bool = True
 
 
 @dataclass
@@ -396,7 +402,7 @@ class Store:
         started = (
             (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None)
             or pod.phase == "Running"
-            or pod.collected
+            or (pod.collected and not pod.unreported)
         )
         return PodFacts(
             namespace=NAMESPACE,
@@ -428,7 +434,8 @@ class Store:
         if pod.silent:
             return ()
         name = pod.labels.get(naming.LABEL_ROLE, "executor")
-        own = ContainerFacts(name, started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at)
+        reason = "ContainerStatusUnknown" if pod.unlocated else None
+        own = ContainerFacts(name, started, pod.exit_code is not None, pod.exit_code, reason, pod.message, pod.ended_at)
         beside = ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside)
         return (own, beside) if pod.beside else (own,)
 
@@ -456,14 +463,20 @@ class Store:
 
     def _asked_for(self, names: Iterable[str]) -> Nodes:
         """Nothing is known of any other node."""
+        self._nodes_become_ready()
         there = [self.nodes[name] for name in names if name in self.nodes]
-        return Nodes.of(
-            names,
-            {
-                n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine)
-                for n in there
-            },
-        )
+        return Nodes.of(names, {n.name: self._node_facts(n) for n in there})
+
+    @staticmethod
+    def _node_facts(n: Node) -> NodeFacts:
+        since = n.ready_since if n.ready else ""
+        return NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine, since)
+
+    def _nodes_become_ready(self) -> None:
+        for node in self.nodes.values():
+            if node.ready and not node.was_ready:
+                node.ready_since = conditions.rfc3339(self.now_ms)
+            node.was_ready = node.ready
 
     def _listed(self, objects: Objects, etcd: EtcdFacts | None) -> tuple[PodFacts, ...]:
         """As `control/observe.py` lists them: those without our labels where absence decides."""

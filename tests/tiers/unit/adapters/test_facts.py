@@ -35,6 +35,16 @@ def test_a_pods_object_goes_with_its_last_finalizer_when_its_kubelet_has_done_wi
     assert not goes("ours")
 
 
+def test_since_when_a_node_is_ready() -> None:
+    def since(status: str) -> tuple[bool, str]:
+        ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        facts = node_facts({"metadata": {"name": "n", "uid": "u"}, "status": {"conditions": [ready]}})
+        return facts.ready, facts.ready_since
+
+    assert since("True") == (True, "2026-01-01T00:00:00Z")
+    assert since("Unknown") == (False, "")
+
+
 def test_a_pod_belongs_to_its_controller() -> None:
     """F356: other owners may be anybody's uid; Kubernetes allows one controller."""
 

@@ -14,7 +14,14 @@ RUNS = ContainerFacts("driver", started=True, terminated=False)
 NEVER = ContainerFacts("driver", started=False, terminated=False)
 SIDECAR = ContainerFacts("sidecar", started=True, terminated=False)
 NODE = NodeFacts(
-    "n1", "uid-n1", "boot-1", ready=True, out_of_service=False, created_at="2026-01-01T00:00:00Z", machine="m1"
+    "n1",
+    "uid-n1",
+    "boot-1",
+    ready=True,
+    out_of_service=False,
+    created_at="2026-01-01T00:00:00Z",
+    machine="m1",
+    ready_since="2026-01-03T00:00:00Z",
 )
 LOST = replace(NODE, ready=False)
 REMADE = replace(NODE, uid="another", created_at="2026-01-02T00:00:00Z")
@@ -38,6 +45,9 @@ def pod(phase: str = "Failed", *containers: ContainerFacts, **changes: object) -
     )
     facts = replace(facts, created_at="2026-01-02T00:00:00Z")
     return replace(facts, **changes)  # type: ignore[arg-type]
+
+
+DELETED = pod("Failed", NEVER, deleting=True, deleted_at="2026-01-03T00:00:01Z", grace_seconds=0)
 
 
 def asked(*there: NodeFacts) -> Nodes:
@@ -67,6 +77,14 @@ def kind(found: object) -> str:
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [LOST], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [NODE], "PodTerminated"),
+        # of a pod that is deleted, while its node was not there: it may not have looked yet (F614)
+        (DELETED, replace(SUBJECT, hosted=False), [NODE], "PodTerminated"),
+        (DELETED, replace(SUBJECT, hosted=False), [replace(NODE, ready_since="2026-01-03T00:00:02Z")], ""),
+        (DELETED, replace(SUBJECT, hosted=False), [replace(NODE, ready_since="")], ""),
+        (DELETED, replace(SUBJECT, hosted=False), [replace(NODE, out_of_service=True)], ""),
+        (replace(DELETED, grace_seconds=1), replace(SUBJECT, hosted=False), [NODE], ""),
+        (replace(DELETED, deleted_at=""), replace(SUBJECT, hosted=False), [NODE], ""),
+        (pod("Failed", RAN, deleting=True), SUBJECT, [replace(NODE, ready_since="")], "PodTerminated"),
         # refused, perhaps by a kubelet that was restarted and has not ended the containers yet: not
         # one is mentioned (F52)
         (pod("Failed", containers=()), replace(SUBJECT, hosted=False), [NODE], ""),

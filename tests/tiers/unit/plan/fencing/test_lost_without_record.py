@@ -87,7 +87,7 @@ def test_one_that_has_registered_meanwhile_is_fenced() -> None:
 @pytest.mark.parametrize("how", ["taint", "gone", "attested"])
 @pytest.mark.parametrize("who", ["driver", "executor"])
 def test_what_settling_counts_as_proof_counts_for_them(who: str, how: str) -> None:
-    """The evidence of one without a settle record was kept for ever: no deletion came to its end."""
+    """The evidence of one without a settle record was kept for ever, and so was the deletion."""
     world = ready_world()
     world.writer_hang_at, world.executors_per_driver = (0 if who == "driver" else 3), int(who == "executor")
     world.make_writer("w", retryPolicy={"limit": 0})
