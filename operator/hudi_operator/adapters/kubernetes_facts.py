@@ -105,7 +105,7 @@ def _unschedulable(status: JsonDict) -> str:
 def node_facts(node: JsonDict) -> NodeFacts:
     """One node."""
     meta, status = node["metadata"], node.get("status") or {}
-    ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
+    ready: JsonDict = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
     is_ready = ready.get("status") == "True"
     return NodeFacts(
         name=meta["name"],

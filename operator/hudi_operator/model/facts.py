@@ -315,9 +315,9 @@ class Observed:
     unknown, and no agent is ended.
     """
     evidence_needed: frozenset[str] | None = None
-    """Uids of agent pods that keys of other tables of this namespace still name without a proof
-    (``agent_pods.unproven_uids`` of each); None: unknown, and no agent pod loses its evidence. Only
-    needed while an agent pod is terminal or deleting.
+    """Uids of agent pods that other tables of this namespace still need: their keys name them
+    without a proof, or admit them (``agent_pods.needed_uids`` of each); None: unknown, and no agent
+    pod loses its evidence. Only needed while an agent pod is terminal or deleting.
     """
     revision_floor: int = 0
     """Highest known revision of this etcd cluster; a lower revision freezes the table."""

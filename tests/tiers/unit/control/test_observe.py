@@ -264,6 +264,7 @@ class Tables:
     def __init__(self, *holding: int) -> None:
         self.holding = {TableSpec.from_object(SIBLINGS[n]).table_id for n in holding}
         self.unreadable = set[str]()
+        self.admitting = set[str]()
         self.read: list[str] = []
 
     async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
@@ -274,7 +275,8 @@ class Tables:
         if table_id in self.unreadable:
             return EtcdFacts(1, "c", settles={"i": Stored({}, 1, 1, unreadable="no JSON")})
         registered = {"i": Stored({"podUID": "dead"}, 1, 1)} if table_id in self.holding else {}
-        return EtcdFacts(1, "c", writers=registered)
+        admitted = {f"ns.{ENDED.name}": Stored({"role": "agent"}, 1, 1)} if table_id in self.admitting else {}
+        return EtcdFacts(1, "c", writers=registered, admits=admitted)
 
     def needed(self, holders: set[str]) -> frozenset[str] | None:
         self.read.clear()
@@ -303,6 +305,15 @@ def test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes() -> N
     assert len(set(tables.read)) == 40, "each is read before nobody needs it"
     tables.holding = {max(tables.read)}
     assert tables.needed(holders) == {"dead"}, "the last one"
+
+
+def test_a_table_that_admits_a_dead_agent_keeps_its_pod() -> None:
+    """F615: it may have sent a registration before it died."""
+    tables, holders = Tables(), set[str]()
+    tables.admitting = {TableSpec.from_object(SIBLINGS[20]).table_id}
+    assert tables.needed(holders) == {"dead"}
+    tables.admitting.clear()
+    assert tables.needed(holders) == frozenset()
 
 
 def test_a_table_that_cannot_be_read_keeps_every_pod() -> None:
