@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, OBSERVE, PROOF, RULES, o
+from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, OBSERVE, PHASES, PROOF, RULES, o
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
@@ -13,6 +13,7 @@ SIMULATED = "tests/tiers/unit/plan/test_simulated.py"
 SUSPECTS = "tests/tiers/unit/plan/fencing/test_suspects.py"
 SUCCESSORS = "tests/tiers/unit/plan/writers/test_successors.py"
 UNNAMED = "tests/tiers/unit/plan/fencing/test_lost_without_record.py"
+SETTLE = "tests/tiers/unit/contract/test_settle.py"
 FEED = "tests/tiers/unit/plan/test_commit_feed.py"
 RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
@@ -197,6 +198,60 @@ UNRECORDED = (
         "nobody is told which pod keeps a deletion from coming to its end",
         o("plan/table_status", "    proofs += [*left[:LEFT_NAMED], *others]\n", ""),
         f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
+    ),
+)
+
+AGENTS = (
+    mutation(
+        "an-admitted-agent-needs-no-evidence",
+        "I1 F23 F615",
+        "an agent's pod goes while this table still lets it register",
+        o(
+            "plan/agent/agent_pods",
+            "        if leaving(pod) and _attempt(pod) in view.etcd.admits:\n",
+            "        if leaving(pod) and pod.uid in view.etcd.admits:\n",
+        ),
+        f"{RULES}::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
+    ),
+    mutation(
+        "an-agent-admitted-elsewhere-needs-no-evidence",
+        "I1 F23 F615",
+        "an agent's pod goes while another table still lets it register",
+        o("plan/agent/agent_pods", "    return unproven_uids(etcd) | admitted\n", "    return unproven_uids(etcd)\n"),
+        f"{OBSERVE}::test_a_table_that_admits_a_dead_agent_keeps_its_pod",
+    ),
+)
+
+MANY = (
+    mutation(
+        "a-proven-pod-is-named-twice",
+        "F616 availability",
+        "a settle record keeps the names of pods whose death it has recorded",
+        o(
+            "hudi_contract/settle",
+            "pods={uid: pod for uid, pod in self.pods.items() if uid not in added}",
+            "pods=self.pods",
+        ),
+        f"{SETTLE}::test_a_pod_is_named_until_its_death_is_recorded",
+        f"{PHASES}::test_more_executors_than_a_record_can_name",
+    ),
+    mutation(
+        "a-record-that-is-too-long-is-written",
+        "F616 availability",
+        "one incarnation with too many pods ends the plan of its table each time",
+        o("plan/fencing/settling", "    if size <= most:\n", "    if size:\n"),
+        f"{PHASES}::test_more_executors_than_a_record_can_name",
+    ),
+    mutation(
+        "a-record-without-names-is-certain",
+        "I2 F616",
+        "the fence of an incarnation is collected although an executor's death is only a person's word",
+        o(
+            "plan/fencing/collection",
+            "{inc.pod_uid, *record.pods, *record.proofs} - ",
+            "{inc.pod_uid, *record.pods} - ",
+        ),
+        "tests/tiers/unit/plan/fencing/test_collection.py::test_a_record_that_is_not_over_or_not_certain_stays",
     ),
 )
 

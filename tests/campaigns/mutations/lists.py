@@ -65,6 +65,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_proofs.EXECUTORS,
     *in_proofs.NUMBERS,
     *in_proofs.UNRECORDED,
+    *in_proofs.AGENTS,
+    *in_proofs.MANY,
     *in_proofs.CONTAINERS,
     *in_proofs.SUCCESSES,
     *in_proofs.REFUSALS,

@@ -117,7 +117,8 @@ def unproven(view: View) -> list[str]:
 
     One sentence for each, for people.
     """
-    told = {uid for inc in view.incs if not inc.settled for uid in (inc.pod_uid, *inc.settling.pods)}
+    unsettled = [inc for inc in view.incs if not inc.settled]
+    told = {uid for inc in unsettled for uid in (inc.pod_uid, *inc.settling.pods, *inc.settling.proofs)}
     found = []
     for pod in view.observed.pods:
         ours = pod.labels.get(naming.LABEL_ROLE) in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
