@@ -105,11 +105,15 @@ def dead(view: View, pod: PodFacts) -> bool:
 
 
 def _subject(view: View, pod: PodFacts) -> Subject:
+    executor = pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR
+    return Subject(uid=pod.uid, name=pod.name, node=pod.node, hosted=not executor and _has_registered(view, pod))
+
+
+def _has_registered(view: View, pod: PodFacts) -> bool:
     attempt_id = naming.attempt_id(pod.namespace, pod.name)
     attempt = _attempt(view, attempt_id)
-    registered = attempt is not None and bool(attempt.entry.incarnation)
-    hosted = registered or any(i.attempt == attempt_id and not i.settled for i in view.incs)
-    return Subject(uid=pod.uid, name=pod.name, node=pod.node, hosted=hosted)
+    told = attempt is not None and bool(attempt.entry.incarnation)
+    return told or any(i.attempt == attempt_id and not i.settled for i in view.incs)
 
 
 def unproven(view: View) -> list[str]:
