@@ -121,7 +121,7 @@ class SettleRecord(Record):
     proofs: Mapping[str, Proof] = field(default_factory=dict)
     """By uid of the pod."""
     pods: Mapping[str, NamedPod] = field(default_factory=dict)
-    """Every pod that was ever listed for it, by uid."""
+    """Every pod that was ever listed for it and has no proof yet, by uid."""
     instants: Mapping[str, SettledInstant] = field(default_factory=dict)
     abandoned: bool = False
     """One of its instants was abandoned by its owner earlier."""
@@ -155,8 +155,15 @@ class SettleRecord(Record):
         return self.but(pods=known)
 
     def with_proofs(self, proofs: Mapping[str, Proof]) -> Self:
-        """The record with proofs added, by pod uid; an existing proof is kept."""
-        return self.but(proofs={**proofs, **self.proofs})
+        """The record with proofs added, by pod uid; an existing proof is kept.
+
+        A pod whose death is recorded is named by its proof alone: a driver may leave hundreds of
+        executors' objects (F616).
+        """
+        if not proofs:
+            return self
+        added = {**proofs, **self.proofs}
+        return self.but(proofs=added, pods={uid: pod for uid, pod in self.pods.items() if uid not in added})
 
     @property
     def proven(self) -> frozenset[str]:

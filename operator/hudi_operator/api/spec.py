@@ -595,3 +595,9 @@ class WriterSpec:
     def attempt_id(self, number: int) -> str:
         """Attempt ``number`` as etcd knows it."""
         return naming.attempt_id(self.ref.namespace, self.driver_pod(number))
+
+    def number_of(self, attempt: str) -> int:
+        """Number of an attempt of this writer that etcd knows; 0: it is none of its attempts."""
+        number = attempt.rpartition("-")[2]
+        is_one = number.isascii() and number.isdigit() and len(number) < 16
+        return int(number) if is_one and attempt == self.attempt_id(int(number)) else 0

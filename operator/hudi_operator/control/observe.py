@@ -33,7 +33,7 @@ from hudi_operator.model.facts import (
     EtcdFitness,
     ExecutorAnswer,
     HeldConfigMap,
-    NodeFacts,
+    Nodes,
     Observed,
     PodFacts,
     PodName,
@@ -474,11 +474,9 @@ class Observer:
         found = await self._kubernetes.pods(namespace, labels=SPARK_EXECUTORS)
         return {pod.uid: pod for pod in found if pod.controller in drivers}
 
-    async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
-        names = {pod.node for pod in pods if pod.node}
-        if etcd is not None:
-            names |= {v.node for v in _named_pods(etcd) if v.node}
-        return await self._kubernetes.nodes(sorted(names)) if names else {}
+    async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Nodes:
+        names = absence.named_nodes(pods, etcd)
+        return Nodes.of(names, await self._kubernetes.nodes(sorted(names))) if names else Nodes()
 
     async def _read_etcd(self, table: JsonDict | None, spec: TableSpec, agent: str) -> _EtcdRead:
         # Taken before the request is sent: the answer cannot be older than this.

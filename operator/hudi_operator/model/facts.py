@@ -8,7 +8,7 @@ the executor re-checks with live reads and preconditions (uid, mod revision).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -64,6 +64,13 @@ class PodFacts:
     deleting: bool
     finalizers: tuple[str, ...]
     containers: tuple[ContainerFacts, ...]
+    grace_seconds: int | None = None
+    """``deletionGracePeriodSeconds``: 0 once its kubelet has done with it, or where none had to;
+    None while nobody has asked for its deletion.
+    """
+    deleted_at: str = ""
+    """``deletionTimestamp``: when the time is over that it was given to end; empty like the above.
+    """
     controller: PodName | None = None
     """The pod that is its controller; None when there is none, or it is no pod."""
     created_at: str = ""
@@ -84,6 +91,13 @@ class PodFacts:
     """Names of the Secrets that it mounts."""
     service_account: str = ""
     """The ServiceAccount under which it runs."""
+
+    def goes_with(self, finalizer: str) -> bool:
+        """True when the API server removes the object together with this finalizer (F611).
+
+        It keeps one that has other finalizers, and one whose kubelet has not done with it.
+        """
+        return self.deleting and not self.grace_seconds and self.finalizers == (finalizer,)
 
 
 @dataclass(frozen=True)
@@ -140,6 +154,33 @@ class NodeFacts:
     """``nodeInfo.systemUUID``: the machine behind the object; empty when the
     kubelet reports none.
     """
+    ready_since: str = ""
+    """When it became ready, RFC 3339 in UTC; empty while it is not, or when that is unknown."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes by name, as far as one look has asked for them.
+
+    That a node does not exist is known only when it was asked for: one that was not may be there.
+    """
+
+    found: Mapping[str, NodeFacts] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    """Names that were asked for, and of which the API server has no object."""
+
+    @classmethod
+    def of(cls, asked: Iterable[str], found: Mapping[str, NodeFacts]) -> Nodes:
+        """What the API server has answered to a question for the nodes ``asked``."""
+        return cls(found, frozenset(asked) - found.keys())
+
+    def get(self, name: str) -> NodeFacts | None:
+        """The node; None when it does not exist, and when it was not asked for."""
+        return self.found.get(name)
+
+    def gone(self, name: str) -> bool:
+        """True when it was asked for and does not exist."""
+        return name in self.absent
 
 
 @dataclass(frozen=True)
@@ -200,7 +241,10 @@ class Observed:
     a live list. If a conclusion depends on the absence of a pod, also executors without our labels
     and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
-    nodes: Mapping[str, NodeFacts]
+    nodes: Nodes
+    """Those that these pods and etcd's keys name
+    (:func:`hudi_operator.plan.fencing.absence.named_nodes`).
+    """
     etcd: EtcdFacts | None
     """None when etcd could not be read: nothing that needs it may then be decided
     (unknown, not empty).
@@ -277,9 +321,9 @@ class Observed:
     unknown, and no agent is ended.
     """
     evidence_needed: frozenset[str] | None = None
-    """Uids of agent pods that keys of other tables of this namespace still name without a proof
-    (``agent_pods.unproven_uids`` of each); None: unknown, and no agent pod loses its evidence. Only
-    needed while an agent pod is terminal or deleting.
+    """Uids of agent pods that other tables of this namespace still need: their keys name them
+    without a proof, or admit them (``agent_pods.needed_uids`` of each); None: unknown, and no agent
+    pod loses its evidence. Only needed while an agent pod is terminal or deleting.
     """
     revision_floor: int = 0
     """Highest known revision of this etcd cluster; a lower revision freezes the table."""

@@ -16,12 +16,11 @@ from hudi_contract.words import FencingMode, GateState, Role
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.model.proof import pod_proof
 from hudi_operator.plan.agent import agent_pods
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment, Unbind
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
-from hudi_operator.plan.fencing import held_config_maps
+from hudi_operator.plan.fencing import evidence, held_config_maps
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.requests import catalogs, restores
 from hudi_operator.plan.writers.runs import Progress
@@ -78,7 +77,7 @@ def _hosts_writer(pod: PodFacts) -> bool:
 def _unproven(view: View, pod: PodFacts) -> bool:
     """Evidence is dropped only after a proof; mode LeaseOnly does not wait for one."""
     return EVIDENCE_FINALIZER in pod.finalizers and (
-        view.mode != FencingMode.LEASE_ONLY or pod_proof(pod, view.nodes, hosted=False) is None
+        view.mode != FencingMode.LEASE_ONLY or not evidence.dead(view, pod)
     )
 
 

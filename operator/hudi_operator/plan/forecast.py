@@ -31,7 +31,7 @@ from hudi_operator.api.spec import SpecError, TableSpec
 from hudi_operator.api.tolerant import read_table
 from hudi_operator.model import conditions
 from hudi_operator.model.config import CredentialsBrokerConfig, OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed
 from hudi_operator.model.objects import Objects, ReadWriter, table_name_of
 from hudi_operator.model.status import (
     LockStatus,
@@ -251,7 +251,7 @@ def _view(space: Space, table: str, writers: Sequence[JsonDict], now_ms: int) ->
             obj, tuple(sorted(writers, key=lambda each: str(each["metadata"]["name"]))), given=space.defaults
         ),
         pods=(),
-        nodes={},
+        nodes=Nodes(),
         etcd=_keys(spec, before),
         timers=dict(_drains(status, now_ms)),
         now_ms=now_ms,

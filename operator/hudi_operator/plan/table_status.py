@@ -26,7 +26,7 @@ from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
-from hudi_operator.plan.fencing import revocation
+from hudi_operator.plan.fencing import evidence, revocation
 from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
 from hudi_operator.plan.gate import gate
@@ -38,6 +38,8 @@ from hudi_operator.plan.writers.admission import Decision, Kind
 JsonDict = dict[str, Any]
 
 LISTED = 20
+LEFT_NAMED = 3
+"""Number of pods without a settle record of which a condition says what can be done."""
 COMMITS = 10
 """Number of commits in status."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
@@ -460,7 +462,10 @@ def _broker(view: View) -> list[Condition]:
 
 def _settled(view: View) -> list[Condition]:
     """Conditions for settling that waits for an overdue proof, or for the agent."""
+    left = evidence.unproven(view) if view.mode != FencingMode.LEASE_ONLY else []
+    others = [f"{len(left) - LEFT_NAMED} more pods like these"] if len(left) > LEFT_NAMED else []
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
+    proofs += [*left[:LEFT_NAMED], *others]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     worst = max((i.settling.failures for i in rolling), default=(0, ""))
     text = f"{', '.join(i.label for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"

@@ -1343,8 +1343,9 @@ TENANTS = (
         "whoever may change a table has its Secrets mounted into pods of writers, and their code reads them",
         Edit(
             f"{TEMPLATES}/admission-references.yaml",
-            "variables.oldFencing && has(oldObject.spec.fencing.mode) && oldObject.spec.fencing.mode == 'Credentials' &&\n      !(variables.fencing",
-            "variables.oldFencing && has(oldObject.spec.fencing.mode) && oldObject.spec.fencing.mode == 'None' &&\n      !(variables.fencing",
+            "      !(variables.fencing && has(object.spec.fencing.mode) && object.spec.fencing.mode == 'Credentials') &&\n"
+            "      has(object.spec.storage) &&",
+            "      has(object.spec.storage) && !has(object.spec.path) &&",
         ),
         f"{CRDS}/test_references.py::test_leaving_the_mode_credentials_needs_the_secrets",
     ),

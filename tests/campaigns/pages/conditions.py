@@ -36,7 +36,7 @@ TYPES = {
         "Stalled": "no progress until a person intervenes (kstatus)",
         "Bootstrapped": "the bootstrap is complete, or none is requested",
         "RollbackPending": "unfinished instants of a dead process wait for the agent",
-        "AwaitingProofOfDeath": "a process is fenced, and there is no proof yet that it has ended",
+        "AwaitingProofOfDeath": "a process is fenced, or its pod deleted, and there is no proof yet that it has ended",
         "ForeignWriters": "another process writes to the table without its lock",
         "ServicesHealthy": "the last run of each table service succeeded",
         "Suspended": "`spec.suspend` is set: no attempt starts",

@@ -23,6 +23,10 @@ from tests.support.world.simulated_store import LEASE, NAMESPACE, TERMINAL, Auth
 
 SIDECAR_SECONDS = 8.0
 """Seconds that a native sidecar takes to end."""
+CLEANING_SECONDS = 5.0
+"""Seconds from the end of a deleted pod's last container to the kubelet's last request for its
+deletion.
+"""
 ROWS = 10
 """Records of each commit of a writer."""
 
@@ -32,6 +36,7 @@ class Processes(Store):
 
     def tick(self, seconds: float = 1.0) -> None:
         self.now += seconds
+        self._nodes_become_ready()
         for key in [k for k, v in self.kv.items() if v.lease and self._lease_is_over(v.lease)]:
             self.drop(key)
         for pod in list(self.pods.values()):
@@ -82,7 +87,9 @@ class Processes(Store):
             if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
                 self._kubelet_looks(pod)
             if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
-                pod.exit_code, pod.beside_ended = 137, True
+                pod.exit_code, pod.beside_ended, pod.unreported = 137, True, False
+            if node is not None and node.ready and pod.deleting_since is not None and not pod.final:
+                self._kubelet_cleans(pod)
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
@@ -104,8 +111,13 @@ class Processes(Store):
             pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
             pod.ended_at = f"2023-11-14T22:{13 + int(self.now) // 60:02d}:{20 + int(self.now) % 40:02d}Z"
         elif pod.phase == "Pending" and pod.deleting_since is not None:
-            pod.phase = "Failed"
+            pod.phase, pod.exit_code, pod.unlocated, pod.beside_ended = "Failed", 137, True, True
         self._remove_if_done(pod)
+
+    def _kubelet_cleans(self, pod: Pod) -> None:
+        """It takes the pod's volumes away, and then asks for the deletion once more, at once."""
+        pod.cleaned_since = self.now if pod.cleaned_since is None else pod.cleaned_since
+        pod.final = self.now - pod.cleaned_since >= CLEANING_SECONDS
 
     def collect(self, pod: Pod) -> None:
         """The garbage collector of a lost node's pods: Failed and deleted, whatever runs.

@@ -9,6 +9,8 @@ from the same facts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import Phase, SettleRecord
@@ -17,7 +19,7 @@ from hudi_operator.model import containers, doubts
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.proof import Subject, prove, silent
 from hudi_operator.plan.agent import agents
-from hudi_operator.plan.core.actions import Action, DeleteObject, DeletePod, DropEvidence
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DropEvidence
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import catalogs, restores
@@ -38,6 +40,20 @@ def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
         if record.phase < Phase.Draining:
             found |= {record.pod_uid, *record.pods} - record.proven
     return frozenset(found - {""})
+
+
+def needed_uids(etcd: EtcdFacts, pods: Iterable[PodFacts]) -> frozenset[str]:
+    """Uids of pods whose evidence one table needs.
+
+    Their death must still be proven, or they are one of these ``pods`` and admitted: a registration
+    that is on its way would be of a pod without any object (F615).
+    """
+    admitted = {pod.uid for pod in pods if _attempt(pod) in etcd.admits}
+    return unproven_uids(etcd) | admitted
+
+
+def _attempt(pod: PodFacts) -> str:
+    return naming.attempt_id(pod.namespace, pod.name)
 
 
 def leaving(pod: PodFacts) -> bool:
@@ -103,6 +119,9 @@ def _proven(view: View, pod: PodFacts) -> bool:
 
 def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     if EVIDENCE_FINALIZER in pod.finalizers:
+        if leaving(pod) and _attempt(pod) in view.etcd.admits:
+            # The next look sees whether it has registered before that.
+            return [DeleteAdmit(view.table.table_id, _attempt(pod))]
         needed = (
             doubts.unplaced(view.etcd)
             or pod.uid in unproven_uids(view.etcd)

@@ -89,7 +89,7 @@ def _may_go(view: View, inc: Incarnation) -> bool:
     if inc.record is None or not inc.settled:
         return False
     record = inc.settling
-    uids = {inc.pod_uid, *record.pods} - {""}
+    uids = {inc.pod_uid, *record.pods, *record.proofs} - {""}
     proven = bool(inc.pod_uid) and all(
         uid in record.proofs and record.proofs[uid].kind in CERTAIN_PROOFS for uid in uids
     )

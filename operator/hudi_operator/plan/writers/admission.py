@@ -131,7 +131,7 @@ def decide(
         elif blocked is not None:
             position += 1
             decisions[writer.name] = _wait(queued, blocked, position)
-        elif problem := planned(writer, start := _start(queued)):
+        elif problem := planned(writer, start := _start(view, queued)):
             decisions[writer.name] = Decision(Kind.STALLED, PLANNING_FAILED, problem)
         else:
             decisions[writer.name] = start
@@ -161,8 +161,8 @@ def _contained(writer: WriterView, ask: Callable[[], T]) -> T | Decision:
         return Decision(Kind.STALLED, PLANNING_FAILED, told[:500])
 
 
-def _start(queued: _Queued) -> Decision:
-    number = _next_number(queued.writer)
+def _start(view: View, queued: _Queued) -> Decision:
+    number = _next_number(view, queued.writer)
     return Decision(
         Kind.START,
         "Admitted",
@@ -198,8 +198,13 @@ def _order(view: View, writer: WriterView, starts: overlaps.Starts) -> _Order:
     )
 
 
-def _next_number(writer: WriterView) -> int:
-    return max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0) + 1
+def _next_number(view: View, writer: WriterView) -> int:
+    """Above each number that was ever given: those that status names, and those that etcd names.
+
+    An API server that was set back has forgotten attempts whose processes may live (F612).
+    """
+    told = max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0)
+    return max(told, *(view.numbers_in_etcd(writer.spec) if writer.spec is not None else ()), 0) + 1
 
 
 # ---- the writer's own state: is it due to start?
@@ -485,6 +490,15 @@ def _in_the_way(writer: WriterView) -> list[tuple[Attempt, Incarnation]]:
     return [(a, i) for a in writer.attempts for i in a.incs if not i.settled and not i.out_of_the_way]
 
 
+def _forgotten(t: _Turn) -> list[Incarnation]:
+    """The same of attempts of a writer that only etcd knows (F612)."""
+    named = t.view.numbers_in_etcd(t.writer.spec).values() if t.writer.spec is not None else ()
+    forgotten = {*named} - {attempt.id for attempt in t.writer.attempts}
+    if not forgotten:
+        return []
+    return [i for i in t.view.incs if i.attempt in forgotten and not i.settled and not i.out_of_the_way]
+
+
 def _phase(inc: Incarnation) -> str:
     return inc.phase.name if inc.phase is not None else "not fenced yet"
 
@@ -500,6 +514,10 @@ def _previous_attempt_may_hold_the_lock(t: _Turn) -> Block | None:
     for attempt in t.writer.attempts:
         if attempt.admitted:
             return Block("PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id)
+    forgotten = next(iter(_forgotten(t)), None)
+    if forgotten is not None:
+        told = f"{forgotten.attempt}, which is in no status, may still hold the lock ({_phase(forgotten)})"
+        return Block("PreviousAttempt", awaiting_proof(t.view, forgotten) or told, forgotten.attempt)
     for attempt, inc in _in_the_way(t.writer):
         if program or not lock_is_free_within(t.view, inc, START_SECONDS):
             proof = awaiting_proof(t.view, inc)
