@@ -43,13 +43,18 @@ metadata:
 """
 
 
+def helm() -> str:
+    """The program."""
+    path = f"{CACHE / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    found = shutil.which("helm", path=path)
+    if found is None:
+        sys.exit("helm is missing: run hack/build/build-binaries helm")
+    return found
+
+
 def rendered(*options: str, namespace: str = RELEASE) -> str:
     """Manifests that the chart installs. CalledProcessError when it refuses the values."""
-    path = f"{CACHE / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    helm = shutil.which("helm", path=path)
-    if helm is None:
-        sys.exit("helm is missing: run hack/build/build-binaries helm")
-    command = (helm, "template", RELEASE, str(CHART), "--namespace", namespace, "--skip-tests", *options)
+    command = (helm(), "template", RELEASE, str(CHART), "--namespace", namespace, "--skip-tests", *options)
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.removeprefix("---\n")
 
 

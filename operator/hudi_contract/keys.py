@@ -129,6 +129,18 @@ def tables_prefix(prefix: str, table_id: str) -> str:
     return f"{prefix}/tables/{table_id}/"
 
 
+PULSE = "pulse"
+"""Name of the key that says that the leading operator lives, below P/control/."""
+
+
+def pulse_key(prefix: str) -> str:
+    """Key that the leading operator writes again and again.
+
+    An etcd that was set back has an older one.
+    """
+    return f"{prefix}/{CONTROL}/{PULSE}"
+
+
 def agent_range(agent: str) -> str:
     """Range with the assignments of one agent, relative to P/."""
     return f"control/agents/{agent}/"

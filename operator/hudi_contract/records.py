@@ -20,7 +20,7 @@ from hudi_contract import naming
 from hudi_contract import reports as rp
 from hudi_contract import requests as rq
 from hudi_contract import table_keys as tk
-from hudi_contract.keys import CALLBACK, CATALOG, CREATE, FOREIGN, TIMELINE, Kind, abandoned, attempt_report
+from hudi_contract.keys import CALLBACK, CATALOG, CREATE, FOREIGN, PULSE, TIMELINE, Kind, abandoned, attempt_report
 from hudi_contract.requests import request_id
 from hudi_contract.settle import SettleRecord
 from hudi_contract.shape import JsonDict, Record, at, every_but, fields_of
@@ -103,6 +103,7 @@ _KINDS: Mapping[str, _Kind] = {
     Kind.ADMIT: _Kind(tk.Admit),
     Kind.FENCE: _Kind(tk.Fence),
     Kind.SEEN: _Kind(tk.Sighting),
+    PULSE: _Kind(tk.Pulse),
     Kind.ALIVE: _Kind(tk.Alive),
     Kind.WRITER: _Kind(tk.Registration),
     Kind.QUEUE: _Kind(tk.Ticket),

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import IO
 
 from hudi_kubectl.objects import JsonDict
 
@@ -136,6 +137,24 @@ class Kubectl:
         """The same, printed as it comes; returns kubectl's exit code."""
         sys.stdout.flush()
         return subprocess.run([*self._command, "logs", pod, *self._namespace, *flags], check=False).returncode
+
+    def execute(
+        self, target: str, container: str, command: Sequence[str], output: IO[bytes] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a pod of the namespace, or of a Deployment.
+
+        ``output``: a file that its output is written to as it comes. The exit code is that of the
+        command.
+        """
+        flags = ("exec", *self._namespace, target, "--container", container, "--quiet", "--", *command)
+        return subprocess.run(
+            [*self._command, *flags],
+            stdout=output or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
 
     def version(self) -> str:
         """Versions of kubectl and of the API server."""

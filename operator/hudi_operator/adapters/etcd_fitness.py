@@ -50,6 +50,12 @@ class EtcdSizes:
     quota: int
 
 
+def sizes_of(status: rpc.Message) -> EtcdSizes:
+    """Sizes in a member's answer to Status."""
+    newer = {field.field_number: field.data for field in UnknownFieldSet(status) if field.wire_type == 0}
+    return EtcdSizes(int(status.dbSize), newer.get(_IN_USE, 0), newer.get(_QUOTA, 0))
+
+
 class FitnessCheck:
     """Asks etcd at the start and every minute."""
 
@@ -104,8 +110,7 @@ class FitnessCheck:
     async def _status(self) -> rpc.Message:
         request = rpc.messages.StatusRequest()
         status = await self._connection.call(rpc_pb2_grpc.MaintenanceStub, "Status", request, writes=False)
-        newer = {field.field_number: field.data for field in UnknownFieldSet(status) if field.wire_type == 0}
-        self._sizes(EtcdSizes(int(status.dbSize), newer.get(_IN_USE, 0), newer.get(_QUOTA, 0)))
+        self._sizes(sizes_of(status))
         return status
 
     async def _authenticates(self) -> bool:

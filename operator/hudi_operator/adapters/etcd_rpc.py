@@ -279,4 +279,5 @@ leases = rpc_pb2_grpc.LeaseStub
 watches = rpc_pb2_grpc.WatchStub
 auth = rpc_pb2_grpc.AuthStub
 cluster = rpc_pb2_grpc.ClusterStub
+maintenance = rpc_pb2_grpc.MaintenanceStub
 messages = rpc_pb2

@@ -67,6 +67,7 @@ _OF_OTHERS = frozenset(
         "terminationMessagePolicy",
     )
 )
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _MOUNT = frozenset(("name", "mountPath", "readOnly", "recursiveReadOnly", "subPath"))
 _SOURCES = frozenset(
     ("configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
@@ -251,7 +252,19 @@ def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:
                 )
                 if any(_object({"port": port}, "port").get("hostPort") for port in container.get("ports") or ()):
                     yield f"{at}.ports: hostPort is a port of the node"
+                yield from _of_handlers(at, container)
             yield from _of_mounts(at, container, volumes, ours=name == main)
+
+
+def _of_handlers(at: str, container: JsonDict) -> Iterator[str]:
+    """Of probes and handlers: the kubelet sends their requests, from the node's network."""
+    lifecycle = _object(container, "lifecycle")
+    handlers = {probe: _object(container, probe) for probe in _PROBES}
+    handlers |= {f"lifecycle.{moment}": _object(lifecycle, moment) for moment in ("postStart", "preStop")}
+    for where, handler in handlers.items():
+        for kind in ("httpGet", "tcpSocket"):
+            if host := _object(handler, kind).get("host"):
+                yield f"{at}.{where}.{kind}.host: {host!r:.80}: the kubelet asks the pod itself; leave it out"
 
 
 def _of_our_variables(at: str, container: JsonDict) -> Iterator[str]:

@@ -11,11 +11,9 @@ import asyncio
 import base64
 import logging
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from hudi_contract import naming
@@ -23,6 +21,7 @@ from hudi_operator import etcd_auth
 from hudi_operator.adapters import authority
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.authority import BadCertificate, KeyPair, Request
+from hudi_operator.adapters.identity_files import IdentityFiles
 from hudi_operator.adapters.kubernetes import FIELD_MANAGER, RESOURCES, ApiError, ApiServer
 from hudi_operator.adapters.kubernetes import translate as translate_api
 from hudi_operator.etcd_certificates import plan as planning
@@ -169,7 +168,7 @@ class Keeper:
         if missing:
             return f"the Secret of root has no {', '.join(missing)}"
         pair = KeyPair(root[CERTIFICATE], root[KEY])
-        with _files(root[BUNDLE], pair) as names:
+        with IdentityFiles(root[BUNDLE], pair) as names:
             config = EtcdConfig(self.options.endpoints, self.options.prefix, *names)
             return etcd_auth.run(config, wait_seconds=_AUTH_WAIT_SECONDS)
 
@@ -221,7 +220,7 @@ def accepts(endpoint: str, bundle: bytes, pair: KeyPair) -> str:
     A request is sent: a server may refuse a certificate only after the client's side of the
     handshake is done.
     """
-    with _files(bundle, pair) as names:
+    with IdentityFiles(bundle, pair) as names:
         connection = rpc.Connection(EtcdConfig((endpoint,), "/hudi", *names))
         try:
             connection.call_now(rpc.cluster, "MemberList", rpc.messages.MemberListRequest(), writes=False)
@@ -230,26 +229,6 @@ def accepts(endpoint: str, bundle: bytes, pair: KeyPair) -> str:
         finally:
             connection.close()
     return ""
-
-
-class _files:  # noqa: N801 - used as a function
-    """Bundle, certificate and key as files that only this process can read, while they are used."""
-
-    def __init__(self, bundle: bytes, pair: KeyPair) -> None:
-        self._content = (bundle, pair.certificate, pair.key)
-        self._folder = tempfile.TemporaryDirectory(prefix="etcd-identity-")
-
-    def __enter__(self) -> Sequence[str]:
-        names = []
-        for number, content in enumerate(self._content):
-            path = Path(self._folder.name) / str(number)
-            path.touch(mode=0o600)
-            path.write_bytes(content)
-            names.append(str(path))
-        return names
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
 
 
 def _data(secret: JsonDict) -> dict[str, bytes]:

@@ -183,6 +183,10 @@ class EtcdFacts:
     """``P/control/agents/<agent>/<T>`` of the agent that the table should have."""
     elsewhere: tuple[str, ...] = ()
     """Other agents that have an assignment of the table, as far as they were asked for."""
+    forgotten: int = 0
+    """Grows each time this cluster is found set back to an older state; 0: it never was. A gate is
+    good up to the number that a person has accepted for it (``acceptedFloor``).
+    """
 
 
 @dataclass(frozen=True)

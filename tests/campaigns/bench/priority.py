@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.campaigns.bench.services import OUT, at, epoch, machine
 from tests.support import ROOT
-from tests.support.evidence import DIRECT, Evidence, commit
+from tests.support.evidence import DIRECT, Evidence, commit, of_storage
 from tests.support.evidence.versions import versions
 from tests.support.harness.local import Process, Table, World, rows, until
 
@@ -196,6 +196,7 @@ def page(found: list[JsonDict]) -> str:
                 found[:1],
                 "1 of four phases",
                 repeats="the phase without a backfill twice; the others once",
+                more=(of_storage({"priority": str(found[0]["commit"])}),),
                 direct=DIRECT,
             )
         ),

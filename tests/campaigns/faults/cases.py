@@ -578,3 +578,8 @@ CASES = (
         "Older releases of etcd",
     ),
 )
+
+
+def numbers_of(scenario: str) -> str:
+    """The cases that name a fault of `make faults` among their tests, for its row; `–`: none."""
+    return ", ".join(str(case.number) for case in CASES if f"faults::{scenario}" in case.tests) or "–"

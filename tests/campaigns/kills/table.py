@@ -101,7 +101,7 @@ def _since(rounds: list[dict[str, Any]]) -> str:
     """From which round on one that hangs has left a result: the first with the field."""
     kept = [one for one in rounds if "stuck" in one]
     if not kept:
-        return "All these rounds are of a harness that kept none that hung: how many there were is not known."
+        return "The harness of these rounds did not record rounds that hung; their number is unknown."
     first = min(kept, key=lambda one: str(one["at"]))
     return (
         f"Rounds that hang are kept since {as_said(first['commit'])} ({first['at'][:10]}); how many there were "

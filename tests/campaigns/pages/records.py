@@ -33,6 +33,7 @@ KEYS = {
     "Clock": "clock",
     "Fence": "fence/<inc>",
     "Sighting": "seen/<inc>",
+    "Pulse": "P/control/pulse",
     "SettleRecord": "settle/<inc>",
     "AssignmentRecord": "P/control/agents/<agent>/<T>",
     "JobRecord": "job.json",

@@ -33,6 +33,10 @@ GATEWAY = "e1810866ab547755fd2da9119d2d48a5fd698f4a"
 """The commit that added the gateway, through which pods reach etcd: runs of earlier code did not
 use it.
 """
+S3 = "3a985dbaf25f3fc57f6c8d373dc6df73f2097f05"
+"""The commit since which the tables of the hudi tier's world, which several campaigns share, are on
+S3: before it they were local files.
+"""
 DIRECT = (
     "Writers and agent reach etcd directly, with the gateway's certificate: the gateway, through which pods reach "
     "it, is no part of these runs."
@@ -80,7 +84,7 @@ class Evidence:
         how = (
             f"`git diff --stat {min(known, key=position)} -- {' '.join(PRODUCT)}`, from {oldest}, shows it"
             if known
-            else "their code cannot be had any more"
+            else "no commit of these runs is in the history, so the changes since cannot be shown"
         )
         return " ".join(
             [
@@ -132,9 +136,32 @@ def has_gateway(commit: str) -> bool | None:
     """Whether the gateway is part of a commit; None: the history does not have it, or there is
     no history.
     """
+    return _includes(commit, GATEWAY)
+
+
+@cache
+def on_s3(commit: str) -> bool | None:
+    """Whether the hudi tier's world makes its tables on S3; None as in `has_gateway`."""
+    return _includes(commit, S3)
+
+
+def _includes(commit: str, earlier: str) -> bool | None:
     if not has_history() or not reachable(commit):
         return None
-    return _git("merge-base", "--is-ancestor", GATEWAY, commit).returncode == 0
+    return _git("merge-base", "--is-ancestor", earlier, commit).returncode == 0
+
+
+def of_storage(results: Mapping[str, str]) -> str:
+    """Where the tables of results were that use the hudi tier's world, a sentence for
+    `Evidence.more`. `results`: name → commit.
+    """
+    known = {name: on_s3(commit.rstrip("+")) for name, commit in results.items()}
+    local, unknown = ([f"`{name}`" for name, is_s3 in known.items() if is_s3 is wanted] for wanted in (False, None))
+    if len(local) == len(results):
+        return "All tables were on local files (`file://`), not on S3."
+    but = f", but on local files (`file://`) in {', '.join(local)}" if local else ""
+    more = f"; of {', '.join(unknown)} it cannot be told" if unknown else ""
+    return f"The tables were on S3{but}{more}."
 
 
 def at_most(seen: int, number: int) -> str:

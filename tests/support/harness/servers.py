@@ -146,8 +146,8 @@ class Etcd:
     """One etcd with mutual TLS; also etcdctl for each identity."""
 
     def __init__(self, directory: Path, *more: str) -> None:
-        """``more``: further arguments of the server."""
-        self.directory, self._more = directory, more
+        """``more``: further arguments of the server; they count before those here."""
+        self.directory, self.more = directory, list(more)
         self.pki = directory / "pki"
         subprocess.run([ROOT / "hack/certificates/pki", self.pki], check=True, timeout=60)
         self.port, self._peer = free_ports(2)
@@ -155,8 +155,13 @@ class Etcd:
         self._process: subprocess.Popen[bytes] | None = None
         self._connections: dict[str, rpc.Connection] = {}
 
+    @property
+    def peer(self) -> str:
+        """Its address for other members."""
+        return f"http://127.0.0.1:{self._peer}"
+
     def start(self) -> None:
-        peer = f"http://127.0.0.1:{self._peer}"
+        peer = self.peer
         with (self.directory / "etcd.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -174,7 +179,7 @@ class Etcd:
                     f"--trusted-ca-file={self.pki / 'ca.crt'}",
                     f"--cert-file={self.pki / 'server.crt'}",
                     f"--key-file={self.pki / 'server.key'}",
-                    *self._more,
+                    *self.more,
                 ],
                 stdout=log,
                 stderr=log,
@@ -241,6 +246,11 @@ class Etcd:
         request = rpc.messages.RangeRequest(key=prefix.encode(), range_end=end.encode())
         found = self._call("root", "Range", request, writes=False).kvs
         return {pair.key.decode(): json.loads(pair.value) for pair in found}
+
+    def revision(self) -> int:
+        """Of the whole store."""
+        request = rpc.messages.RangeRequest(key=b"/", count_only=True)
+        return int(self._call("root", "Range", request, writes=False).header.revision)
 
     def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
         """As a pod would."""

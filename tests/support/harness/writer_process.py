@@ -14,6 +14,7 @@ from typing import Any
 import pyspark
 
 from tests.support import CACHE, ROOT
+from tests.support.harness import class_archive
 from tests.support.harness.servers import Etcd, wait_for
 
 JsonDict = dict[str, Any]
@@ -21,7 +22,7 @@ JsonDict = dict[str, Any]
 MODULE = ROOT / "spark-images" / "etcd-lock" / "target"
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", MODULE / "hudi-etcd-lock.jar"))
 CLASSES = Path(os.environ.get("HUDI_OPERATOR_LOCK_TEST_CLASSES", MODULE / "test-classes"))
-BUNDLE = CACHE / "jars" / "hudi-spark3.5-bundle_2.12-1.2.0.jar"
+BUNDLE = CACHE / "jars" / class_archive.BUNDLE
 
 
 class WriterProcess:

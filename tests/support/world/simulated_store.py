@@ -183,6 +183,8 @@ class Store:
     """Scheduling gates of each pod that has no node."""
     now: float = 0.0
     revision: int = 1
+    forgotten: int = 0
+    """Of an etcd that was set back."""
     kv: dict[str, Key] = field(default_factory=dict)
     table: dict[str, Any] | None = None
     writers: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -381,6 +383,7 @@ class Store:
             elsewhere=tuple(self.names("elsewhere")),
             requests=self._stored("request"),
             seen=self._stored("seen"),
+            forgotten=self.forgotten,
         )
 
     # ---- what the operator sees

@@ -244,6 +244,8 @@ def freeze_reason(view: View) -> str:
     same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
     if same_cluster and observed.revision_floor > max(etcd.revision, gate.accepted_floor):
         return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
+    if view.etcd.gate is not None and etcd.forgotten > gate.accepted_floor:
+        return f"etcd was set back: it knows nothing any more of its revision {etcd.forgotten}: restored from a backup?"
     return ""
 
 
@@ -257,7 +259,8 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         cluster_id=view.etcd.cluster_id,
         table=view.table.ref.key,
         table_uid=view.table.ref.uid,
-        accepted_floor=view.gate.accepted_floor,
+        # Of a gate that is made now nothing was forgotten; the table's marker tells of another one.
+        accepted_floor=view.gate.accepted_floor if view.etcd.gate is not None else view.etcd.forgotten,
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
         restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
@@ -330,16 +333,6 @@ def plan_gate(view: View) -> PartialPlan:
     return STEPS(view) or PartialPlan()
 
 
-def frozen_message(view: View) -> str:
-    """Why the gate is frozen, and what a person can do about it."""
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    reason = view.gate.reason or "frozen"
-    return (
-        f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{UNFREEZE_ANNOTATION}={mod}"
-    )
-
-
 # ---- the steps of plan_gate, in the order of STEPS
 
 
@@ -402,8 +395,11 @@ def _unfreeze(view: View) -> PartialPlan | None:
         GateState.CLOSED,
         base=view.gate,
         admitted=tuple(present_attempts(view)),
-        accepted_floor=view.observed.revision_floor,
+        accepted_floor=max(view.observed.revision_floor, view.etcd.forgotten, view.gate.accepted_floor),
     )
+    if freeze_reason(view) and view.table.restore is not None:
+        # Etcd may have forgotten that it was carried out: it would undo what followed (F621).
+        value = value.but(restore_baseline=view.table.restore.nonce)
     return _put(view, value, "unfrozen by a person, gate closed")
 
 

@@ -170,6 +170,18 @@ def test_the_mode_credentials_needs_a_broker(bare_cluster: Cluster) -> None:
     wait_until(lambda: not bare_cluster.run("apply", "-f", "-", stdin=json.dumps(revocable)).returncode)
 
 
+def test_leaving_the_mode_credentials_needs_the_secrets(light_cluster: Cluster, author: str) -> None:
+    """F604: from then on pods of writers get the table's own Secrets, which they had none of."""
+    storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": {"fs.s3a.endpoint": "http://s3:9000"}}
+    light_cluster.apply(table(author, fencing={"mode": "Credentials"}, storage=storage))
+    light_cluster.apply(table(author, fencing={"mode": "Credentials"}, storage=storage, suspend=True), user="ann")
+    for fencing in ({"fencing": {"mode": "PodTermination"}}, {"fencing": {}}, {}):
+        message = light_cluster.refused(table(author, storage=storage, **fencing), user="ann")
+        assert f"user 'ann' needs the verb use on secrets 'lake' in namespace {author}" in message
+    grant(light_cluster, author, "use", "secrets", "lake")
+    light_cluster.apply(table(author, storage=storage, fencing={"mode": "PodTermination"}), user="ann")
+
+
 # ---- decisions
 
 
