@@ -76,8 +76,8 @@ class Gate(Record):
     """namespace/name of the HudiTable; empty: released by its last one."""
     table_uid: str = ""
     accepted_floor: Count = field(default=0, metadata=LEFT_OUT)
-    """How far a person has accepted that etcd was set back, by the highest revision that was
-    forgotten; 0: it never was.
+    """Highest forgotten revision up to which a person has accepted that etcd was set back; 0: it
+    never was.
     """
     non_blocking_until: Time = field(default="", metadata=LEFT_OUT)
     """The table's clock when its mode ceased to be NonBlocking: commits up to then may overlap."""

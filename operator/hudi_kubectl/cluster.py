@@ -120,7 +120,7 @@ class Kubectl:
         return found
 
     def delete(self, kind: str, name: str) -> None:
-        """Delete an object of the namespace, with what it has made; nothing if it is not there."""
+        """Delete an object of the namespace, if it exists, with its dependents."""
         flags = ("--ignore-not-found", "--wait=false", "--cascade=background")
         self._run("delete", kind, name, *self._namespace, *flags)
 

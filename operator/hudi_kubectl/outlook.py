@@ -36,7 +36,7 @@ UNKNOWN = (
 )
 """Facts that cannot be read from the API with a user's rights."""
 SETTINGS = "what the operator's chart allows beyond its defaults is not looked at"
-"""Said where an administrator may have allowed what is refused."""
+"""Note for refusals that an administrator may have lifted."""
 _MAY_BE_ALLOWED = "an administrator can add it"
 _NONE = Defaults()
 _AT_ONCE = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds", "suspend", "podHistory", "stop")

@@ -183,7 +183,7 @@ def _xml(text: str) -> str:
 
 
 def svg(title: str, shown: Sequence[Row], at: datetime, width: int = 960) -> str:
-    """The same as a picture; a bar's title says what it is."""
+    """The same as a picture; a bar's title describes it."""
     covered = ends(shown, at)
     # A time, which is written around its tick, has room at both ends.
     left, right, high, top = max(72, 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32)), 40, 26, 40

@@ -165,7 +165,7 @@ def _files(work: Work, kind: str) -> None:
 
 
 def _schema_of_files(work: Work, kind: str) -> bool:
-    """Whether the job has a schema for the files; what it does to them is missed."""
+    """Whether the job has a schema for the files; its effect on them is reported as missing."""
     provider = work.flag("--schemaprovider-class")
     if provider is None:
         for each in work.below(f"{_S}schemaprovider."):

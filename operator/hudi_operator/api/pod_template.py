@@ -257,7 +257,7 @@ def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:
 
 
 def _of_handlers(at: str, container: JsonDict) -> Iterator[str]:
-    """Of probes and handlers: the kubelet sends their requests, from the node's network."""
+    """Problems of probes and handlers, whose requests the kubelet sends from the node's network."""
     lifecycle = _object(container, "lifecycle")
     handlers = {probe: _object(container, probe) for probe in _PROBES}
     handlers |= {f"lifecycle.{moment}": _object(lifecycle, moment) for moment in ("postStart", "preStop")}

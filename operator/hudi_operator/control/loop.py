@@ -162,7 +162,7 @@ class Reconciler:
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < LONGEST_PAUSE_SECONDS
         if self._executor.has_news(key, observed):
-            # Status says at the next look what was refused.
+            # Status shows the refusal at the next look.
             return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1

@@ -369,7 +369,7 @@ class Observer:
     ) -> tuple[dict[str, PodFacts], _EtcdRead, bool]:
         """Pods by uid, then etcd, and whether the list of pods is a wide one.
 
-        It is where something is concluded from what is not there.
+        It is needed for conclusions from the absence of a pod.
         """
         (namespace, name), (spec, error) = key, objects.table_spec
         wide = terminating or self._is_wide(key, objects, agent)

@@ -70,7 +70,10 @@ class Keeper:
     _auth_due: float = 0.0
 
     async def turn(self, now: datetime) -> float:
-        """Look, and do what is due. Raises Retryable or Fatal; nothing is half done."""
+        """Read the Secrets, and make the due changes.
+
+        Raises Retryable or Fatal; nothing is half done.
+        """
         options, settings = self.options, self.options.settings
         if options.issues:
             soon = await self._certificates(now)

@@ -195,7 +195,7 @@ class Metrics:
     # ---- what is shown
 
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
-        """Show what a look has found, and count what it has changed.
+        """Show the findings of a look, and count its changes.
 
         A table is shown even without a change (after a restart, F54).
         """

@@ -139,7 +139,7 @@ class CatalogSyncer:
                 self._wake.clear()
 
     def step(self) -> None:
-        """Synchronize when the listing is newer than what was synchronized, and a try is due."""
+        """Synchronize when the listing is newer than the last synchronization, and a try is due."""
         timeline = self._offered
         if timeline is None or self._stopped.is_set() or self._clock() < self._retry_at:
             return

@@ -34,8 +34,8 @@ SNAPSHOT: Mapping[str, str] = MappingProxyType(
 (F105). For statistics of columns see F104, for the listing F466.
 """
 LAZY: Mapping[str, str] = MappingProxyType({"hoodie.datasource.read.file.index.listing.mode": "lazy"})
-"""For what reads no rows of the relation's files, or compares them with what is there: the whole
-table need not be listed.
+"""For code that reads no rows of the relation's files, or compares them with existing files: the
+whole table need not be listed.
 """
 COMMITS_KEPT = 1000
 """Number of commits whose metadata is cached: an agent runs for months."""
@@ -163,7 +163,7 @@ class Table:
         return self._kept
 
     def _listed_anew(self) -> Any:
-        """The kept meta client with what it has read of the table read again.
+        """The kept meta client, with its data of the table read again.
 
         A new one looks for the table's folders first, and gives the same answers.
         """

@@ -2,8 +2,8 @@
 
 Hudi does this in one commit: it writes new file groups and names those that they replace. A commit
 of another writer to one of those partitions meanwhile is a conflict
-(`FencedConflictResolutionStrategy.java`), so that what it has written is replaced, too. Rows that
-are inserted afterwards stay.
+(`FencedConflictResolutionStrategy.java`), so that its rows are replaced, too. Rows that are
+inserted afterwards stay.
 """
 
 from __future__ import annotations

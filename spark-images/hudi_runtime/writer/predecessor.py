@@ -87,5 +87,5 @@ def _owner(session: Session, known: str) -> str:
 def _quietly(rehearse: Callable[[], None]) -> None:
     try:
         rehearse()
-    except Exception as error:  # the run itself meets it again, and says what it is
+    except Exception as error:  # the run itself meets it again, and reports it
         print(f"the rehearsal ended early: {type(error).__name__}", file=sys.stderr, flush=True)

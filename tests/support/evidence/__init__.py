@@ -152,7 +152,7 @@ def _includes(commit: str, earlier: str) -> bool | None:
 
 
 def of_storage(results: Mapping[str, str]) -> str:
-    """Where the tables of results were that use the hudi tier's world, a sentence for
+    """Storage of the tables of results that use the hudi tier's world, as a sentence for
     `Evidence.more`. `results`: name → commit.
     """
     known = {name: on_s3(commit.rstrip("+")) for name, commit in results.items()}

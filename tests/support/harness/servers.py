@@ -248,7 +248,7 @@ class Etcd:
         return {pair.key.decode(): json.loads(pair.value) for pair in found}
 
     def revision(self) -> int:
-        """Of the whole store."""
+        """Revision of the whole store."""
         request = rpc.messages.RangeRequest(key=b"/", count_only=True)
         return int(self._call("root", "Range", request, writes=False).header.revision)
 

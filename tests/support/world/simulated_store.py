@@ -197,7 +197,7 @@ class Store:
     now: float = 0.0
     revision: int = 1
     forgotten: int = 0
-    """Of an etcd that was set back."""
+    """Forgotten revision of an etcd that was set back."""
     kv: dict[str, Key] = field(default_factory=dict)
     table: dict[str, Any] | None = None
     writers: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -41,7 +41,7 @@ def may_need_agent(table: TableSpec) -> bool:
 
 
 def dropping(view: View) -> bool:
-    """Whether the deletion waits for the agent to drop what it has made in the catalog.
+    """Whether the deletion waits for the agent to drop its entries in the catalog.
 
     It does so for two tries and the start of an agent, by this process's clock, and no longer: a
     catalog that cannot be reached keeps no HudiTable. In a namespace that is being deleted no

@@ -16,8 +16,8 @@ import scala.collection.JavaConverters;
 /**
  * Tracks which instants were written while an executor was lost or a stage was repeated. A task of
  * a lost executor, or of the earlier try of a stage, may still run, and its file may arrive after
- * Hudi has compared the files with the commit's metadata. Such a file belongs to a completed instant
- * but no metadata names it, and readers that list files would show it (F36, F600).
+ * Hudi has compared the files with the commit's metadata. Such a file belongs to a completed
+ * instant but no metadata names it, and readers that list files would show it (F36, F600).
  */
 public final class LostExecutors {
     private static final long EVENTS_MILLIS = 2_000;
@@ -130,8 +130,8 @@ public final class LostExecutors {
 
     /**
      * Of these completed instants, returns those for which no lost executor and no earlier try of a
-     * stage can have written. The records of the others are kept: their owner cannot leave, and they
-     * are swept once it and its executors are proven dead.
+     * stage can have written. The records of the others are kept: their owner cannot leave, and
+     * they are swept once it and its executors are proven dead.
      */
     List<String> untouched(List<String> completed) {
         if (completed.isEmpty()) {
@@ -157,8 +157,8 @@ public final class LostExecutors {
 
     /**
      * Returns those whose records may be deleted with this release, among these completed instants
-     * and those of earlier releases whose end was not known. A driver whose events are late, or that
-     * does not reach an executor, cannot tell; it is asked again with the next commit (F536).
+     * and those of earlier releases whose end was not known. A driver whose events are late, or
+     * that does not reach an executor, cannot tell; it is asked again with the next commit (F536).
      */
     List<String> forgettable(List<String> completed) {
         if (completed.isEmpty()) {

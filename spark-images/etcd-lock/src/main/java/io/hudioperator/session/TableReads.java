@@ -383,8 +383,8 @@ public final class TableReads {
     }
 
     /**
-     * A delete has read rows of the table to find the versions of the records that it names. Which
-     * records these are does not come from there (F425).
+     * A delete has read rows of the table to find the versions of the records that it names. The
+     * choice of these records does not come from there (F425).
      */
     public synchronized void readByDelete(Base base) {
         OfThread mine = ofThisThread();

@@ -142,7 +142,7 @@ class LostExecutorsTest {
         assertEquals(List.of(SECOND), release(SECOND));
     }
 
-    /** F600: tasks of the first try of a stage end at some time, whether an executor is lost or not. */
+    /** F600: tasks of a stage's first try end at some time, whether an executor is lost or not. */
     @Test
     void aStageWasRepeatedMeanwhile() {
         LostExecutors ofThisJvm = new LostExecutors();

@@ -40,9 +40,10 @@ import java.util.stream.Stream;
  * A real etcd, one process for each member, on free ports of the loopback interface. Members can be
  * killed, restarted, frozen, and, when they are connected through proxies, cut off.
  *
- * <p>The {@link #shared() shared} one is set up as the chart does it: mutual TLS, and users with the
- * roles of docs/design/contracts.md. Tests act there as the operator, and sessions with the identity
- * of the gateway, which is all that pods get to etcd with. The others have neither TLS nor users.
+ * <p>The {@link #shared() shared} one is set up as the chart does it: mutual TLS, and users with
+ * the roles of docs/design/contracts.md. Tests act there as the operator, and sessions with the
+ * identity of the gateway, the only one with which pods reach etcd. The others have neither TLS nor
+ * users.
  */
 public final class EtcdServer implements AutoCloseable {
     private static final AtomicInteger NEXT_PORT =

@@ -31,8 +31,8 @@ import java.util.function.LongPredicate;
 
 /**
  * Stands before a real etcd, as a gateway does and with its identity, and sees whose leases come on
- * which stream. It counts connections and streams, leaves requests without an answer, and ends streams. All else is
- * etcd's.
+ * which stream. It counts connections and streams, leaves requests without an answer, and ends
+ * streams. All else is etcd's.
  */
 public final class LeaseRelay implements AutoCloseable {
     private final ManagedChannel etcd;
