@@ -53,20 +53,8 @@ ADOPTING = (
         [
             o(
                 "plan/gate/gate",
-                (
-                    "view,\n"
-                    "        GateState.FROZEN,\n"
-                    "        base=view.gate,\n"
-                    '        table="",\n'
-                    '        table_uid="",\n'
-                    '        reason="no HudiTable",\n'
-                    '        restore_baseline="",\n'
-                    "        adopted=False,"
-                ),
-                (
-                    'view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", '
-                    'restore_baseline="",'
-                ),
+                ('        restore_baseline="",\n        adopted=False,'),
+                '        restore_baseline="",',
             ),
             o(
                 "plan/gate/gate",

@@ -19,6 +19,7 @@ from hudi_kubectl.screen import Screen
 from hudi_operator.api import metadata_table
 from hudi_operator.api.spec import FencingSpec
 from hudi_operator.model import proof
+from hudi_operator.model.facts import Nodes
 from hudi_operator.plan.gate import gate
 from tests.support import crds
 from tests.tiers.unit.kubectl.played import Played
@@ -617,7 +618,7 @@ def test_the_words_are_those_of_the_operator() -> None:
     assert verbs.UNFREEZE == gate.UNFREEZE_ANNOTATION
     for node in ("node-3", ""):
         subject = proof.Subject(uid=UID, name="load-1", node=node)
-        said = proof.ways_out(subject, None, {}, FencingSpec())
+        said = proof.ways_out(subject, None, Nodes(), FencingSpec())
         assert verbs._NOT_PROVEN.findall(said) == [("load-1", UID, node)]
     assert words.AgentError.OTHER_LOCK_AUTHORITY in verbs.FROZEN
     assert words.AgentError.PENDING_INSTANTS == "PendingInstants"
