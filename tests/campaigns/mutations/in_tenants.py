@@ -1343,7 +1343,8 @@ TENANTS = (
         "whoever may change a table has its Secrets mounted into pods of writers, and their code reads them",
         Edit(
             f"{TEMPLATES}/admission-references.yaml",
-            "      !(variables.fencing && has(object.spec.fencing.mode) && object.spec.fencing.mode == 'Credentials') &&\n"
+            "      !(variables.fencing && has(object.spec.fencing.mode) && "
+            "object.spec.fencing.mode == 'Credentials') &&\n"
             "      has(object.spec.storage) &&",
             "      has(object.spec.storage) && !has(object.spec.path) &&",
         ),

@@ -51,8 +51,8 @@ public final class Databases {
     }
 
     /**
-     * What values the first column of the statement has: {@code number}, {@code date} or {@code
-     * time}; of any other column the database's name of its type, after a colon.
+     * Kind of the values in the first column of the statement: {@code number}, {@code date} or
+     * {@code time}; for any other column the database's name of its type, after a colon.
      */
     public static String kind(String url, String folder, String tls, String sql) throws SQLException {
         try (Connection open = open(driver(url), url, Path.of(folder), tls);
