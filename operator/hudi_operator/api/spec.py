@@ -592,7 +592,7 @@ class WriterSpec:
         return naming.attempt_id(self.ref.namespace, self.driver_pod(number))
 
     def number_of(self, attempt: str) -> int:
-        """Number of an attempt of this writer that etcd knows; 0: it is none of its attempts."""
+        """Number of an attempt of this writer that etcd knows; 0: it is not one of its attempts."""
         number = attempt.rpartition("-")[2]
         is_one = number.isascii() and number.isdigit() and len(number) < 16
         return int(number) if is_one and attempt == self.attempt_id(int(number)) else 0

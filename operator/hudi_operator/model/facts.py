@@ -162,7 +162,7 @@ class NodeFacts:
 class Nodes:
     """Nodes by name, as far as one look has asked for them.
 
-    That a node does not exist is known only when it was asked for: one that was not may be there.
+    A node is known not to exist only if it was asked for: one that was not may exist.
     """
 
     found: Mapping[str, NodeFacts] = field(default_factory=dict)

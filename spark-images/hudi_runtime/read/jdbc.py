@@ -193,7 +193,7 @@ class _Database:
     def _from(self) -> str:
         """Text after FROM."""
         if self.source.query:
-            return f"({self.source.query}\n) {_SOURCE}"  # a line of its own, whatever the query ends with
+            return f"({self.source.query}\n) {_SOURCE}"  # on a separate line, because the query may end with anything
         return f"{'.'.join(self.quoted(part) for part in self.source.table.split('.'))} {_SOURCE}"
 
     # ---- one row, asked by the driver

@@ -76,7 +76,7 @@ def _parsed(kind: str, text: str) -> Decimal | date | datetime:
         return Decimal(text)
     if kind == DATE:
         return date.fromisoformat(text)
-    # Of a zone there can only be UTC.
+    # The only possible zone is UTC.
     return datetime.fromisoformat(re.sub(r"(Z|\+00|\+00:00)$", "", text)).replace(tzinfo=UTC)
 
 
