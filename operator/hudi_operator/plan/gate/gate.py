@@ -259,7 +259,8 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         cluster_id=view.etcd.cluster_id,
         table=view.table.ref.key,
         table_uid=view.table.ref.uid,
-        # Of a gate that is made now nothing was forgotten; the table's marker tells of another one.
+        # For a new gate nothing was forgotten; the table's marker shows whether there was another
+        # one.
         accepted_floor=view.gate.accepted_floor if view.etcd.gate is not None else view.etcd.forgotten,
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
