@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits certify
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,9 +92,13 @@ paused-writers: faults-setup ## the runs and the search behind docs/design/pause
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults paused-writer publication-on-the-wire client-times-out after-the-drain
 	@tests/run model
 
-bench: deps ## custom resources to driver pods, beside kubeflow/spark-operator, by turns: speed, processor, memory, API writes, a crash in the middle; about 15 minutes on a quiet machine; continues; writes docs/results/performance.md
+bench: faults-setup ## performance: launches beside kubeflow/spark-operator by turns, a crash in the middle; 50 and 300 writers, at rest and as they end; commits of ten rows beside stock Hudi; about 35 minutes on a quiet machine; continues; writes docs/results/performance.md
 	@hack/build/build-binaries kube kubectl etcd spark-operator
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.side_by_side $(BENCH)
+	@for writers in 50 300; do PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python \
+	  python -m tests.campaigns.bench.launches --keep --writers $$writers --tables $$writers || exit; done
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.commits
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.performance
 
 bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, processor, database; lock cycles with the gateway and without; continues; writes docs/results/lock-*.md
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.lock_load
@@ -120,6 +124,10 @@ crashes: faults-setup ## every write of the operator x every way it can go wrong
 	@hack/build/build-binaries kube kubectl
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.crashes $(CRASHES)
 
+certify: ## the tests that decide about a version of Hudi or Spark, with the jars of that version (HUDI=1.2.1 SPARK=3.5.9; default: as pinned; CERTIFY="--only lock"); hours; continues where it was cut off; writes docs/results/certify.md
+	@hack/setup/venv >/dev/null
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.certify --hudi="$(HUDI)" --spark="$(SPARK)" $(CERTIFY)
+
 mutations: ## take the protocol's rules out of the code, one at a time: do tests notice? (MUTATIONS="--only I4"); writes docs/results/mutations.md
 	@hack/setup/venv >/dev/null
 	@hack/build/build-binaries etcd
@@ -131,10 +139,11 @@ chart: ## copy the CRDs into the chart, and their bounds of a status into the op
 	@hack/setup/venv >/dev/null
 	python hack/crds/statuses.py
 
-manifests: ## make deploy/ from the chart
+manifests: ## make deploy/ and bundle/ from the chart
 	@hack/build/build-binaries helm
 	@hack/setup/venv >/dev/null
 	python -m hack.manifests.make
+	python -m hack.bundle.make
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
 	@hack/cluster/cluster purge

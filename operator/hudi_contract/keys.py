@@ -29,7 +29,7 @@ TABLE_VERSION = int(protocol()["tableVersion"])
 PREFIX = str(protocol()["prefix"])
 """Default prefix P of all keys."""
 MAX_VALUE_BYTES = int(protocol()["maxValueBytes"])
-"""The longest value of kinds of keys that have no limit of their own."""
+"""Longest value of the kinds of keys that have no specific limit."""
 HUDI_VERSION = str(protocol()["hudiVersion"])
 """Release of Hudi to which a table is pinned unless its spec names one."""
 

@@ -66,7 +66,7 @@ class Gate(Record):
     concurrency: str = ""
     """`spec.concurrency.mode` in force."""
     insert_conflicts: str = ""
-    """When two inserts conflict; empty: `Key`."""
+    """Rule for conflicts of two inserts; empty: `Key`."""
     lock: Durations | None = None
     authority: str = ""
     """UUID of the lock authority, which never changes: the table's marker names it."""
@@ -76,8 +76,8 @@ class Gate(Record):
     """namespace/name of the HudiTable; empty: released by its last one."""
     table_uid: str = ""
     accepted_floor: Count = field(default=0, metadata=LEFT_OUT)
-    """How far a person has accepted that etcd was set back, by the highest revision that was
-    forgotten; 0: it never was.
+    """Highest forgotten revision up to which a person has accepted that etcd was set back; 0: it
+    never was.
     """
     non_blocking_until: Time = field(default="", metadata=LEFT_OUT)
     """The table's clock when its mode ceased to be NonBlocking: commits up to then may overlap."""
@@ -96,8 +96,8 @@ class Gate(Record):
     ends (F44).
     """
     closed_for_ms: Ms = field(default=0, metadata=LEFT_OUT)
-    """When the gate was closed for a change; `changeTimeoutSeconds` starts then,
-    for any operator.
+    """Time at which the gate was closed for a change; `changeTimeoutSeconds` starts then, for any
+    operator.
     """
     reason: str = field(default="", metadata=LEFT_OUT)
     """Why it is frozen."""

@@ -58,7 +58,7 @@ _CHANGES = (
 )  # fmt: skip
 """Commands that change an object."""
 _ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "attest")
-"""Those of them that ask before they do what cannot be taken back."""
+"""Commands that ask before they do something that cannot be undone."""
 _TAKES_MORE = ("import", "audit")
 """Commands that hand on what follows `--`."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -276,7 +276,7 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "etcd": _of_etcd,
     "import": _of_import,
 }
-"""What a command takes besides names and the options that all have."""
+"""Completions of a command's arguments besides names and the common options."""
 
 
 def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -289,7 +289,7 @@ def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
 
 # ---------------------------------------------------------------- completion
 def complete(words: Sequence[str]) -> list[str]:
-    """What may follow: commands, objects, what a command takes; for `kubectl_complete-hudi`."""
+    """Completions of a command line, for `kubectl_complete-hudi`: commands, objects, arguments."""
     done, last = list(words[:-1]), words[-1] if words else ""
     namespace = ""
     for flag in ("-n", "--namespace"):
@@ -371,7 +371,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # 1 of an audit says that the table is not as it should be, and nobody has looked.
         return auditing.UNKNOWN if said.command == "audit" else 1
     except BrokenPipeError:
-        # As of a program that SIGPIPE has ended. What is not written yet would raise it once more.
+        # As of a program that SIGPIPE has ended. Text that is not written yet would raise it once
+        # more.
         if (out := sys.__stdout__) is not None and out is sys.stdout:
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         return UNREAD
@@ -440,7 +441,7 @@ def _etcd(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
 
 
 def _newer_python() -> str:
-    """One that can run the plan, from the PATH. Raises Failed if there is none."""
+    """A Python that can run the plan, from the PATH. Raises Failed if there is none."""
     for minor in range(PLAN_NEEDS[1] + 9, PLAN_NEEDS[1] - 1, -1):
         found = shutil.which(f"python3.{minor}")
         if found and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:

@@ -72,7 +72,7 @@ class Kubectl:
             return None
 
     def patch(self, kind: str, name: str, change: JsonDict, *, dry_run: str = "none") -> JsonDict:
-        """Merge a change into one object of the namespace; returns the object as it is then.
+        """Merge a change into one object of the namespace; returns the resulting object.
 
         ``dry_run``: one of `DRY_RUN`.
         """
@@ -114,13 +114,13 @@ class Kubectl:
         return found
 
     def create(self, what: JsonDict, *, dry_run: str = "none") -> JsonDict:
-        """Create an object; returns it as it is then."""
+        """Create an object; returns the created object."""
         flags = (f"--field-manager={MANAGER}", f"--dry-run={dry_run}", "-o", "json", "-f", "-")
         found: JsonDict = json.loads(self._run("create", *self._namespace, *flags, stdin=json.dumps(what)))
         return found
 
     def delete(self, kind: str, name: str) -> None:
-        """Delete an object of the namespace, with what it has made; nothing if it is not there."""
+        """Delete an object of the namespace, if it exists, with its dependents."""
         flags = ("--ignore-not-found", "--wait=false", "--cascade=background")
         self._run("delete", kind, name, *self._namespace, *flags)
 

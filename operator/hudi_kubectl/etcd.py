@@ -1,7 +1,7 @@
 """Upkeep of the chart's etcd: backup, defragmentation, members.
 
 The work is done in the pod that has the identity of etcd's user root
-(`hudi_operator.etcd_upkeep`): no key leaves it, and nobody needs a way to etcd of their own.
+(`hudi_operator.etcd_upkeep`): no key leaves it, and users need no access to etcd.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def damage(path: Path, report: JsonDict) -> str:
 
 
 def _looked_into(path: Path) -> JsonDict:
-    """What `etcdutl snapshot status` says of it; empty when it is not on the PATH."""
+    """Result of `etcdutl snapshot status`; empty when it is not on the PATH."""
     program = shutil.which("etcdutl")
     if program is None:
         return {}

@@ -28,12 +28,12 @@ class Etcd:
 
     @property
     def name(self) -> str:
-        """Of the StatefulSet."""
+        """Name of the StatefulSet."""
         return str(self.raw["metadata"]["name"])
 
     @property
     def container(self) -> JsonDict:
-        """Of etcd."""
+        """Container of etcd."""
         found: JsonDict = self.raw["spec"]["template"]["spec"]["containers"][0]
         return found
 

@@ -23,8 +23,8 @@ INSTANCE = "app.kubernetes.io/instance"
 STOPPED = ("operator", "gateway", "etcd-identity", "etcd")
 """Components that reach etcd, or are it: none of their pods may be there."""
 BUMP = 1_000_000_000
-"""What the revision is raised by: more than can have been written since the backup, so no revision
-that a process remembers, the token of a lock for example, is ever given again.
+"""Amount by which the revision is raised: more than can have been written since the backup, so no
+revision that a process remembers, the token of a lock for example, is ever given again.
 """
 DOCS = "docs/operate/operations.md, Restore etcd"
 _CLUSTER = re.compile(r"etcd-([0-9a-f]+)-\d{8}T\d{6}Z-r\d+\.db")
@@ -128,7 +128,7 @@ def _step(name: str, like: JsonDict, command: Sequence[str], mounts: Sequence[Js
 
 
 def _count(etcd: Etcd, wanted: Wanted) -> int:
-    """How many members the restored cluster begins with, so that it is the one that tables know."""
+    """Number of members with which the restored cluster is the one that tables know."""
     every = len(etcd.members)
     told = _CLUSTER.fullmatch(wanted.file)
     if told is None:
@@ -184,7 +184,7 @@ def _run(kubectl: Kubectl, screen: Screen, pod: JsonDict, timeout: float) -> Non
 
 
 def _next(etcd: Etcd, count: int) -> list[str]:
-    """What has to follow, in this order."""
+    """Next steps, in this order."""
     found = [
         f"The members are restored, and nothing runs yet. Now, in this order ({DOCS}):",
         f"1. kubectl scale statefulset {etcd.name} --replicas={count}",

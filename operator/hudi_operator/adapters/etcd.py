@@ -57,7 +57,7 @@ ACTOR = "operator"
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of one etcd cluster. An etcd that knows less was set back to an older state."""
+    """Knowledge of one etcd cluster. An etcd that knows less was set back to an older state."""
 
     revision: int = 0
     """The highest revision of its answers."""
@@ -71,7 +71,7 @@ class Seen:
 
 
 class Revisions:
-    """What is known of each cluster, by cluster id (protocol.md, Assumptions).
+    """Knowledge of each cluster, by cluster id (protocol.md, Assumptions).
 
     It is persisted in annotations of the leader's Lease, which is not in this etcd.
     """
@@ -111,7 +111,7 @@ class Revisions:
         lost = max(was.revision if answer.revision < was.revision else 0, was.pulse if answer.pulse < was.pulse else 0)
         with self._lock:
             mine = self._seen.get(cluster_id, Seen())
-            lost = lost if mine.forgotten == was.forgotten else 0  # another answer has told it already
+            lost = lost if mine.forgotten == was.forgotten else 0  # another answer has already reported it
             if lost:
                 mine = Seen(answer.revision, answer.pulse, max(lost, mine.forgotten + 1))
                 self._seen[cluster_id] = mine
@@ -131,7 +131,7 @@ class Revisions:
 
 
 class RevisionNotes:
-    """What is known of each cluster in annotations of the leader's Lease."""
+    """Knowledge of each cluster in annotations of the leader's Lease."""
 
     PREFIX = f"etcd-revision.{naming.GROUP}/"
     PULSE = f"etcd-pulse.{naming.GROUP}/"
@@ -483,7 +483,7 @@ class EtcdStore:
 
 
 def knows(answer: Message, *, at: int) -> Seen:
-    """What an answer knows. ``at``: the place in it of the pulse, which was read with it."""
+    """Knowledge in an answer. ``at``: the place in it of the pulse, which was read with it."""
     found = answer.responses[at].response_range.kvs
     pulse = _stored(PULSE, "", found[0]) if found else None
     return Seen(
@@ -512,7 +512,7 @@ def _stored(kind: str, name: str, pair: Message) -> Stored:
 
 
 def _encode(value: JsonDict, kind: Kind | None = None) -> bytes:
-    """The value as it is stored: at most as long as values of its kind may be."""
+    """The value as it is stored, within the size limit of its kind."""
     encoded = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
     most = kind.max_value_bytes if kind is not None else MAX_VALUE_BYTES
     if len(encoded) > most:

@@ -1,9 +1,9 @@
-"""The operator's pulse: one key of its own in etcd, written again and again by the leader.
+"""The operator's pulse: a separate key in etcd that the leader writes repeatedly.
 
 An etcd that was restored from a backup has an older pulse than the one that was written last, also
 when its revision did not go back (``etcdutl snapshot restore --bump-revision``, or others have
-written meanwhile). What was written last is noted in the leader's Lease, which is not in etcd, so
-the next leader knows it, too. The pulse also says how often this etcd was found set back
+written meanwhile). The last pulse is noted in the leader's Lease, which is not in etcd, so the next
+leader knows it, too. The pulse also says how often this etcd was found set back
 (:class:`hudi_operator.adapters.etcd.Seen`), for a leader that dies before it has noted that.
 
 Not noticed is the loss of what was written after the last pulse of all: by processes that went on

@@ -1,4 +1,4 @@
-"""Transport to etcd: etcd3's raw stubs on threads of their own.
+"""Transport to etcd: etcd3's raw stubs on separate threads.
 
 It uses one endpoint at a time, and every call has a deadline.
 

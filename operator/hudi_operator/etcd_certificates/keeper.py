@@ -2,7 +2,7 @@
 
 A member of etcd is restarted when it started before the bundle of trusted authorities changed.
 Every write carries the resourceVersion that was read, so that two of these processes, or a person,
-never overwrite each other. Whatever fails is tried again in the next turn.
+never overwrite each other. A step that fails is tried again in the next turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ANNOTATIONS = (planning.SIGNING_SINCE, planning.TRUSTED_SINCE, planning.ROTATE, 
 
 @dataclass(frozen=True)
 class Options:
-    """How the chart starts this process."""
+    """Options with which the chart starts this process."""
 
     settings: Settings
     endpoints: tuple[str, ...]
@@ -70,7 +70,10 @@ class Keeper:
     _auth_due: float = 0.0
 
     async def turn(self, now: datetime) -> float:
-        """Look, and do what is due. Raises Retryable or Fatal; nothing is half done."""
+        """Read the Secrets, and make the due changes.
+
+        Raises Retryable or Fatal; nothing is half done.
+        """
         options, settings = self.options, self.options.settings
         if options.issues:
             soon = await self._certificates(now)
@@ -107,7 +110,7 @@ class Keeper:
             ) from error
         self._asked = wanted.ask_members
         changed = False
-        # The authority first: what was signed can then always be verified again.
+        # The authority comes first, so that every signed certificate can always be verified.
         for identity, stored in wanted.secrets.items():
             if found.get(identity) != stored:
                 await self._write(settings.secret(identity), objects[identity], stored)

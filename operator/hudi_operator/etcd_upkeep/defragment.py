@@ -23,12 +23,12 @@ JsonDict = dict[str, Any]
 
 TIMEOUT_SECONDS = 600.0
 CAUGHT_UP_SECONDS = 120.0
-"""How long a member that was defragmented may take to answer at the others' revision."""
+"""Seconds in which a member that was defragmented must answer at the others' revision."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is to be done."""
+    """Options of a defragmentation."""
 
     least: float = 0.2
     """A member with a smaller unused part (0 to 1) is left alone."""
@@ -39,8 +39,8 @@ class Wishes:
 def run(config: EtcdConfig, wishes: Wishes, say: Callable[[str], None]) -> list[JsonDict]:
     """Defragment the members that need it; returns a report of each.
 
-    ``say`` is told what happens. Raises Retryable or Fatal at the first member that is not well:
-    the others are left alone.
+    ``say`` is called with messages about the progress. Raises Retryable or Fatal at the first
+    member that is not well: the others are left alone.
     """
     members = of.look(config)
     of.all_well(members)
@@ -125,7 +125,7 @@ def _caught_up(config: EtcdConfig, connection: Connection, member: Member) -> No
 
 
 class _Gap:
-    """The longest time for which a member gives no answer, seen by a client of its own."""
+    """The longest time for which a member gives no answer, seen by a separate client."""
 
     def __init__(self, config: EtcdConfig, endpoint: str) -> None:
         self._stop, self._longest, self._answered = threading.Event(), 0.0, time.monotonic()

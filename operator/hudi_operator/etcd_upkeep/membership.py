@@ -1,4 +1,4 @@
-"""How members join: one by one, first as a learner, which has no vote.
+"""Joining of members: one by one, first as a learner, which has no vote.
 
 It is promoted when it has all data, so the quorum never depends on a member that is still empty.
 """

@@ -1,8 +1,8 @@
 """A backup: etcd's snapshot of one member, as `etcdctl snapshot save` takes it.
 
 It has all keys, users and roles. etcd appends the SHA-256 of what it has sent; it is compared here,
-so a snapshot that was cut off or changed on the way is none. What is in it, and whether it can be
-restored, says ``etcdutl snapshot status``.
+so a snapshot that was cut off or changed on the way is none. ``etcdutl snapshot status`` shows its
+content, and whether it can be restored.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Taken:
     """Number of tables that had a gate then."""
     bytes: int
     sha256: str
-    """Of the database, as etcd says and as was received."""
+    """Digest of the database, as etcd reports it and as it was received."""
     seconds: float
 
     def to_json(self) -> JsonDict:

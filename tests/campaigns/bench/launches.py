@@ -1,11 +1,12 @@
-"""How many writers the operator starts in a minute, and what each costs; what many that run cost at
-rest; how soon status tells of an end.
+"""Number of writers that the operator starts in a minute, and the cost of each; the idle cost of
+many running writers; the time until status shows an end.
 
     python -m tests.campaigns.bench.launches --writers 50 --tables 50 --rest 60 --ends 20
 
 The operator is a process; API server, controller-manager and etcd are real. Kubelet, JVMs and the
 agent are played: their times are in no result. Writers are created by one client, one after the
-other. One JSON object is printed.
+other. One JSON object is printed; with `--keep` it also replaces the run with as many writers and
+tables in docs/results/raw/bench/launches.json, for docs/results/performance.md.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.words import WriterState
+from tests.campaigns.bench.services import OUT, at, machine
 from tests.support import ROOT
 from tests.support.evidence import commit
 from tests.support.harness.operator_world import SUCCEEDED, Operator, World
 from tests.support.harness.servers import Cluster, Etcd, wait_for
 
 JsonDict = dict[str, Any]
+RAW = OUT / "launches.json"
 SECONDS = 900.0
 """No phase takes longer."""
 _AT_ONCE = 4
@@ -39,7 +42,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def install(cluster: Cluster) -> None:
-    """What an operator without its chart finds: CRDs, the role of drivers, a node."""
+    """Install what an operator without its chart needs: CRDs, the role of drivers, a node."""
     cluster.kubectl("apply", "-f", str(ROOT / "crds"))
     names = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
     cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
@@ -55,7 +58,7 @@ def serve(made: World, ids: Iterable[str], agent: JsonDict, many: Executor) -> N
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """A cluster and an etcd of their own."""
+    """A separate cluster and etcd."""
     directory = folder / "cluster"
     etcd_folder = folder / "etcd"
     etcd_folder.mkdir()
@@ -94,7 +97,7 @@ class Costs:
         return time.monotonic(), (int(fields[11]) + int(fields[12])) / _TICKS, requests
 
     def since(self) -> JsonDict:
-        """What was spent since this object was made."""
+        """Usage since this object was made."""
         at, cpu, requests = self._now()
         began, cpu_before, before = self._began
         spent = {verb: count - before.get(verb, 0.0) for verb, count in requests.items()}
@@ -111,6 +114,11 @@ class Costs:
         return int(status.partition("VmRSS:")[2].split()[0]) // 1024
 
 
+def load() -> list[JsonDict]:
+    """The runs that were kept."""
+    return list(json.loads(RAW.read_text())) if RAW.exists() else []
+
+
 def _state(made: World, name: str) -> str:
     return str(((made.get("hudiwriters", name) or {}).get("status") or {}).get("state") or "")
 
@@ -121,7 +129,7 @@ def _all(made: World, plural: str, ready: Any) -> int:
 
 
 def ready_tables(made: World) -> int:
-    """How many HudiTables are Ready."""
+    """Number of HudiTables that are Ready."""
     return _all(made, "huditables", _is_ready)
 
 
@@ -139,7 +147,8 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
         serve(made, ids.values(), agent, many)
         wait_for("tables", lambda: ready_tables(made) == tables, seconds=SECONDS)
         time.sleep(3.0)
-        found: JsonDict = {"commit": commit(), "writers": writers, "tables": tables}
+        found: JsonDict = {"commit": commit(), "at": at(), "machine": machine(), "loadBefore": os.getloadavg()[0]}
+        found |= {"writers": writers, "tables": tables}
         costs = Costs(operator)
         for number in range(writers):
             made.writer(f"w-{number}", table=f"t-{number % tables}", executors={"instances": 1})
@@ -196,10 +205,20 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=50)
     parser.add_argument("--rest", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument("--ends", type=int, default=20, help="pods that end one after the other")
+    parser.add_argument("--keep", action="store_true", help="keep the raw result")
     given = parser.parse_args()
+    size = given.writers, given.tables
+    if given.keep and any((run["writers"], run["tables"], run["commit"]) == (*size, commit()) for run in load()):
+        print(f"{given.writers} writers of {given.tables} tables: kept, of this commit")
+        return 0
     with tempfile.TemporaryDirectory() as folder, world(Path(folder)) as made:
         found = measure(made, writers=given.writers, tables=given.tables, rest=given.rest, ends=given.ends)
     print(json.dumps(found, indent=1))
+    if given.keep:
+        others = [run for run in load() if (run["writers"], run["tables"]) != size]
+        runs = sorted([*others, found], key=lambda run: (run["writers"], run["tables"]))
+        RAW.parent.mkdir(parents=True, exist_ok=True)
+        RAW.write_text(json.dumps(runs, indent=1) + "\n")
     return 0
 
 

@@ -1,14 +1,14 @@
 """`make bench`: custom resources in, driver pods out: this operator beside kubeflow/spark-operator.
 
     python -m tests.campaigns.bench.side_by_side            what is missing of this commit
-    python -m tests.campaigns.bench.side_by_side --page     only the page
 
-Each run has a cluster of its own (API server, controller-manager, etcd; no kubelet, no scheduler),
-and the two operators take turns. Times are those of an observer of its own (`launch_observer`),
+Each run has its own cluster (API server, controller-manager, etcd; no kubelet, no scheduler), and
+the two operators take turns. Times are those of an independent observer (`launch_observer`),
 requests those of the API server's audit log, processor time and memory those of all processes of
 the operator's session. Runs on a machine that had other work are kept, and no part of the figures.
 
-Raw results: docs/results/raw/bench/side-by-side.json. Page: docs/results/performance.md.
+Raw results: docs/results/raw/bench/side-by-side.json. Its part of docs/results/performance.md is
+made here (`section`), the page by `performance`.
 """
 
 from __future__ import annotations
@@ -45,18 +45,17 @@ from tests.campaigns.bench.launch_sides import (
 )
 from tests.campaigns.bench.services import OUT, at, machine
 from tests.support import ROOT
-from tests.support.evidence import NOTHING, Evidence, commit
+from tests.support.evidence import commit
 from tests.support.harness.servers import Cluster, Etcd
 
 JsonDict = dict[str, Any]
 
-PAGE = ROOT / "docs" / "results" / "performance.md"
 RAW = OUT / "side-by-side.json"
 JOBS = 50
 TURNS = 3
 WARM_UP = 2
 KILLED_AT = 0.3
-"""Of the drivers."""
+"""Share of the drivers that exist when the operator is killed."""
 SECONDS = 900.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NOISE = 0.1
@@ -109,7 +108,7 @@ class Sampler(threading.Thread):
 
 
 class Observed:
-    """What the observer has written so far, by job."""
+    """Events that the observer has written so far, by job."""
 
     def __init__(self, process: subprocess.Popen[bytes], path: Path, side: Side) -> None:
         self._process, self._side = process, side
@@ -117,10 +116,10 @@ class Observed:
         self._part = ""
         self.ready = 0
         self.seen: dict[str, float] = {}
-        """When a resource came."""
+        """Time at which each resource came."""
         self.states: dict[str, list[tuple[float, str]]] = collections.defaultdict(list)
         self.drivers: dict[str, dict[str, JsonDict]] = collections.defaultdict(dict)
-        """Of a job by uid: name, at, gone."""
+        """Events of a job by uid: name, at, gone."""
 
     def read(self) -> Observed:
         assert self._process.poll() is None, "the observer has lost its watch: this run is no result"
@@ -233,7 +232,7 @@ def arena(what: str, folder: Path) -> Iterator[Arena]:
 
 
 def warm_up(made: Arena, jobs: int) -> list[str]:
-    """What the jobs need, and a few jobs before them. The names of the jobs."""
+    """Prepare the jobs, and run a few jobs before them. Returns the names of the jobs."""
     names, first = [f"job-{n}" for n in range(jobs)], [f"warm-{n}" for n in range(WARM_UP)]
     made.side.prepare([*first, *names])
     for name in first:
@@ -278,7 +277,7 @@ def burst(made: Arena, jobs: int) -> JsonDict:
         "clusterCpuSeconds": round(cluster, 2),
         "requests": requests(made.folder / "audit.log", wall, ended, jobs),
         "windowSeconds": round(took, 1),
-        # What the observer used counts as others': a part of what is allowed.
+        # Usage of the observer counts as that of others, within the allowed part.
         "othersCpuSeconds": round(busy - mine - cluster - spent, 1),
         "stolenSeconds": round(stolen, 1),
     }
@@ -321,7 +320,7 @@ def crash(made: Arena, jobs: int) -> JsonDict:
 
 
 def requests(audit: Path, began: float, ended: float, jobs: int) -> JsonDict:
-    """Of the operator's account between two times, from the API server's audit log."""
+    """Requests of the operator's account between two times, from the API server's audit log."""
     counted: collections.Counter[str] = collections.Counter()
     refused: collections.Counter[str] = collections.Counter()
     for line in audit.read_text().splitlines():
@@ -362,7 +361,7 @@ def _stat(pid: str) -> list[str]:
 
 
 def _cpu(pids: list[str]) -> float:
-    """Of these processes and of the children that they have waited for, in seconds."""
+    """Processor seconds of these processes and of the children that they have waited for."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -392,7 +391,7 @@ def load() -> list[JsonDict]:
 
 
 def measure(turns: int, jobs: int) -> None:
-    """What is missing of this commit; each run is kept at once."""
+    """Measure the runs that this commit lacks; each run is stored at once."""
     now = commit()
     kept = [run for run in load() if run["commit"] == now]
     for scenario, side, turn in plan(turns):
@@ -413,19 +412,16 @@ def noisy(run: JsonDict) -> bool:
     return others > _NOISE * (os.cpu_count() or 1) * float(run.get("windowSeconds", 1))
 
 
-# ---- the page
+# ---- its part of the page
 
-HEAD = f"""# Performance
-
-Written by `make bench` (`tests/campaigns/bench/side_by_side.py`); do not edit. The question: how fast,
-at what cost and how safely do two operators turn custom resources into Spark driver pods? Each run
-has a cluster of its own on one machine (API server, controller-manager and etcd on a disk that is
-not synced; no kubelet, no scheduler), the two take turns, and a job is one driver that asks for one
-executor, with the same Spark options.
+HEAD = f"""How fast, at what cost and how safely do two operators turn custom resources into Spark driver
+pods? Each run has a cluster of its own on one machine (API server, controller-manager and etcd on a
+disk that is not synced; no kubelet, no scheduler), the two take turns, and a job is one driver that
+asks for one executor, with the same Spark options. Drivers are played, and nothing goes through the
+gateway.
 
 * **{Ours.NAME}**: {Ours.FACTS}.
-* **{Kubeflow.NAME}**: {Kubeflow.FACTS}. With 2 threads, its best here, and with 10, its default.
-"""
+* **{Kubeflow.NAME}**: {Kubeflow.FACTS}. With 2 threads, its best here, and with 10, its default."""
 NAMES = {
     "ours": "hudi-operator",
     "kubeflow-2": "spark-operator, 2 threads",
@@ -433,26 +429,21 @@ NAMES = {
 }
 
 
-def page() -> str:
-    """The results page, from the results that are there."""
-    runs = load()
-    if not runs:
-        return f"{HEAD}\n{NOTHING}\n"
+def quiet(runs: list[JsonDict]) -> list[JsonDict]:
+    """The bursts that count: the machine had no other work, and each job got a pod."""
+    return [run for run in runs if run["scenario"] == "burst" and not noisy(run) and run["complete"]]
+
+
+def left_out(runs: list[JsonDict]) -> int:
+    """Number of bursts that do not count; they are in the raw results."""
+    return sum(run["scenario"] == "burst" for run in runs) - len(quiet(runs))
+
+
+def section(runs: list[JsonDict]) -> list[str]:
+    """Lines of the page, from these results; there is at least one."""
     bursts = [r for r in runs if r["scenario"] == "burst"]
-    quiet = [r for r in bursts if not noisy(r) and r["complete"]]
-    left = [r for r in bursts if r not in quiet]
-    of = {side: [r for r in quiet if r["side"] == side] for side in NAMES}
-    turns = max(r["turn"] for r in runs)
-    evidence = Evidence.of(
-        runs,
-        f"{len(runs)} of {len(plan(turns))}",
-        repeats=f"{turns} turns; a cell has the middle one, and in brackets the lowest and the highest",
-        left_out=f"{len(left)} (the machine had other work, or not all jobs had a pod); they are in the raw results"
-        if left
-        else "nothing",
-        direct="Drivers are played, and nothing goes through the gateway.",
-    )
-    lines = [HEAD, str(evidence), ""]
+    of = {side: [r for r in quiet(runs) if r["side"] == side] for side in NAMES}
+    lines = ["## Beside another operator", "", HEAD, ""]
     if of["ours"] and of["kubeflow-2"]:
         speed, cost = (
             median(r[k] for r in of["ours"]) / median(r[k] for r in of["kubeflow-2"])
@@ -464,7 +455,7 @@ def page() -> str:
             "",
         ]
     lines += [
-        f"## {bursts[0]['jobs'] if bursts else JOBS} jobs at once",
+        f"### {bursts[0]['jobs'] if bursts else JOBS} jobs at once",
         "",
         "| operator | runs | drivers/min | create to pod p50 | p95 | longest | processor s each | memory MiB "
         "| API writes each | reads each |",
@@ -485,14 +476,14 @@ def page() -> str:
     lines += [
         "",
         "One client creates the jobs, one after the other, in "
-        + _spread(quiet, lambda r: r["feedSeconds"], ".1f", " s")
+        + (_spread(quiet(runs), lambda r: r["feedSeconds"], ".1f", " s") if quiet(runs) else "a time that is not known")
         + ". Memory is the sum of all processes of the operator, pages that they share included.",
     ]
     crashes = [r for r in runs if r["scenario"] == "crash"]
     if crashes:
         lines += [
             "",
-            f"## Killed at {KILLED_AT:.0%} of the drivers",
+            f"### Killed at {KILLED_AT:.0%} of the drivers",
             "",
             "SIGKILL of the operator and its children, a pause of 1 s, the same command again. Then each driver",
             "that is there runs and ends well. One run each, so nothing is known of the spread.",
@@ -508,8 +499,7 @@ def page() -> str:
                 f"| {NAMES[run['side']]} | {run['driversAtTheKill']} | {run['ofThemNotInStatus']} | "
                 f"{run['recoverySeconds']} s | {drivers} | {run['saysFailedThoughItsDriverEndedWell']} | {states} |"
             )
-    lines += ["", f"Machine: {runs[-1]['machine']}."]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _spread(runs: list[JsonDict], value: Callable[[JsonDict], float], how: str, unit: str = "") -> str:
@@ -522,14 +512,10 @@ def _spread(runs: list[JsonDict], value: Callable[[JsonDict], float], how: str, 
 def main(arguments: list[str]) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.bench.side_by_side")
-    parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--jobs", type=int, default=JOBS)
     given = parser.parse_args(arguments)
-    if not given.page:
-        measure(given.turns, given.jobs)
-    PAGE.write_text(page())
-    print(PAGE)
+    measure(given.turns, given.jobs)
     return 0
 
 

@@ -14,7 +14,7 @@ from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_pulse import Pulse
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.model.config import EtcdConfig, OperatorConfig
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.table import plan_table
@@ -68,7 +68,7 @@ class Replica:
         observed = Observed(
             objects=Objects(self._table),
             pods=(),
-            nodes={},
+            nodes=Nodes(),
             etcd=facts,
             now_ms=int(time.time() * 1000),
             fresh_uuid=str(uuid.uuid4()),

@@ -52,7 +52,7 @@ PARAMETERS = (
 
 
 def parameters(table: TableSpec) -> Gate:
-    """Those parameters from the spec; all other fields are empty."""
+    """Gate with the parameters from the spec; all other fields are empty."""
     return Gate(
         mode=FencingMode(table.fencing.mode),
         protocol_version=keys.PROTOCOL_VERSION,
@@ -73,7 +73,7 @@ def is_mine(view: View) -> bool:
 def owned_by_other(view: View) -> bool:
     """True when the gate names another HudiTable.
 
-    That one owns the path, this one is a duplicate.
+    The other HudiTable owns the path, and this one is a duplicate.
     """
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
@@ -209,7 +209,7 @@ def ends_runs(view: View) -> str:
 
 
 def closed_for_ms(view: View) -> int:
-    """When the gate was closed for the awaited change, wall clock.
+    """Wall-clock time at which the gate was closed for the awaited change.
 
     0: it is not, or the operator that closed it recorded no time.
     """
@@ -272,9 +272,10 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
-    """When the mode changes, no writer in the old mode is left.
+    """Time up to which the table was non-blocking; after a change of mode it is the clock.
 
-    So the clock is past all of their commits.
+    When the mode changes, no writer in the old mode is left, so the clock is past all of their
+    commits.
     """
     if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
         return view.gate.non_blocking_until
@@ -488,7 +489,7 @@ def _open_stays(view: View) -> PartialPlan | None:
 
 
 def _note_reached(view: View) -> PartialPlan | None:
-    """Of a gate that opens at once this need not be written."""
+    """Record that the agent has reached the table; not needed for a gate that opens at once."""
     told = timeline_report(view).exists and (report_error(view)[0] or bootstrapping(view))
     if not told or adopted(view) or view.gate.reached:
         return None

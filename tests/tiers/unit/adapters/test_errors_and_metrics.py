@@ -15,7 +15,7 @@ from hudi_operator.adapters.etcd import RevisionNotes, Revisions, Seen
 from hudi_operator.adapters.kubernetes import ApiError, translate
 from hudi_operator.main import check_version
 from hudi_operator.metrics.meter import Metrics
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Refused, Retryable
 from hudi_operator.observability import Probes, configure_from_environment
@@ -191,7 +191,7 @@ def test_the_environment_says_what_is_logged(
 
 def test_phases_of_settling_are_measured() -> None:
     metrics = Metrics()
-    observed = Observed(Objects(None), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects(None), pods=(), nodes=Nodes(), etcd=None)
     times = {"Fenced": 1000, "Terminating": 1500, "Draining": 4500}
     metrics.performed(
         observed,
