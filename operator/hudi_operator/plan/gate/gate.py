@@ -29,7 +29,7 @@ from hudi_operator.plan.requests import bootstrap, metadata_table, restores, sav
 RELEASED = "no HudiTable"
 """Reason of a gate that its last HudiTable has released: the next one takes it over."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""Annotation of a HudiTable: a person accepts the state of etcd. Its value is :func:`unfreeze_word`."""
+"""Annotation of a HudiTable by which a person accepts the state of etcd: :func:`unfreeze_word`."""
 REASON_LIMIT = 64
 GAVE_WAY_LIMIT = 16
 """HudiTables of one path that a gate remembers."""
@@ -589,8 +589,8 @@ def plan_release(view: View) -> PartialPlan:
         )
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    # Other writers may write from now on: the next HudiTable handles their pending instants. What this
-    # etcd is trusted for does not change with its HudiTable.
+    # Other writers may write from now on: the next HudiTable handles their pending instants. Whether
+    # etcd is trusted does not change with the HudiTable.
     value = _value(
         view,
         GateState.FROZEN,

@@ -22,7 +22,7 @@ CONDITION = "CatalogSynced"
 DROPPED, KEPT = "CatalogEntryDropped", "CatalogEntryKept"
 """Events of a HudiTable that is being deleted."""
 DROP_TIMER = "drop/"
-"""With the uid of the HudiTable behind it: its successor of the same name has its own time (F607)."""
+"""Followed by the uid of the HudiTable: its successor of the same name has its own time (F607)."""
 _START_SECONDS = 60.0
 """For an agent that does not run when the deletion begins."""
 
