@@ -85,7 +85,7 @@ class NamedPod(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SettledInstant(Record):
-    """What became of one instant of the incarnation."""
+    """Outcome of one instant of the incarnation."""
 
     action: str = ""
     outcome: Outcome | None = None
@@ -97,7 +97,7 @@ class SettledInstant(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SettleRecord(Record):
-    """How far the settling of a fenced incarnation has come.
+    """Progress of the settling of a fenced incarnation.
 
     The operator moves it from Fenced to RollingBack and from Swept to Settled; the agent fills
     `instants` and moves it from RollingBack to Swept.
@@ -126,7 +126,7 @@ class SettleRecord(Record):
     abandoned: bool = False
     """One of its instants was abandoned by its owner earlier."""
     times: Mapping[str, Ms] = field(default_factory=dict)
-    """When each phase was reached."""
+    """Time at which each phase was reached."""
 
     @classmethod
     def of(cls, *, inc: str, reason: str, now_ms: int, **identity: str) -> Self:

@@ -87,8 +87,9 @@ async def _evidence(
 ) -> frozenset[str] | None:
     """Uids of those of the ``pods`` that tables need, and others; None: unknown.
 
-    What one table needs no other one gives free: of N tables that an agent has served, each look
-    reads the few that still hold its pod, and all of them only once none of these does (F265).
+    A pod that one table needs stays, whatever the others say. So among the N tables that an agent
+    has served, each look reads the few that still hold its pod, and all of them only once none of
+    these does (F265).
     """
 
     async def uids(table_id: str) -> frozenset[str] | None:

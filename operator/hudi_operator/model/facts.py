@@ -102,7 +102,7 @@ class PodFacts:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the API server said when it was to make an object of an attempt.
+    """Refusal of the API server to make an object of an attempt.
 
     ``reason`` and ``message`` as in a condition. ``seconds``: until the attempt is tried again.
     """
@@ -114,7 +114,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ExecutorAnswer:
-    """What the API server says of one more executor of an attempt.
+    """Answer of the API server about one more executor of an attempt.
 
     ``reason``: why it makes none, as in a condition; empty: it would make one, or could not be
     asked. ``message``: its own words, or why it could not be asked. ``seconds``: until it may be
@@ -128,11 +128,11 @@ class ExecutorAnswer:
 
 @dataclass(frozen=True)
 class HeldConfigMap:
-    """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
+    """Metadata of a ConfigMap: with our finalizer, it says which executors one pod may start."""
 
     namespace: str
     name: str
-    """That of the driver's or agent's pod."""
+    """Name of the driver's or agent's pod."""
     uid: str
     writer: str = ""
     """Its HudiWriter, as a label's value; empty for an agent's."""
@@ -185,7 +185,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class EtcdFitness:
-    """What speaks against etcd itself; as in a condition, empty: nothing."""
+    """Problem with etcd itself; ``reason`` and ``message`` as in a condition, empty: none."""
 
     reason: str = ""
     message: str = ""
@@ -224,6 +224,10 @@ class EtcdFacts:
     """``P/control/agents/<agent>/<T>`` of the agent that the table should have."""
     elsewhere: tuple[str, ...] = ()
     """Other agents that have an assignment of the table, as far as they were asked for."""
+    forgotten: int = 0
+    """Grows each time this cluster is found set back to an older state; 0: it never was. A gate is
+    good up to the number that a person has accepted for it (``acceptedFloor``).
+    """
 
 
 @dataclass(frozen=True)
@@ -234,8 +238,8 @@ class Observed:
     """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
     """Driver and executor pods of this table, its agent's, and every pod that etcd names, from
-    a live list. Where something is concluded from the absence of one, also executors without our
-    labels and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
+    a live list. If a conclusion depends on the absence of a pod, also executors without our labels
+    and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
     nodes: Nodes
     """Those that these pods and etcd's keys name
@@ -266,7 +270,9 @@ class Observed:
     held_config_maps: tuple[HeldConfigMap, ...] = ()
     """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
     unheld_config_maps: tuple[HeldConfigMap, ...] = ()
-    """Those that it does not keep: of pods without executors, or of an operator that knew none."""
+    """ConfigMaps without our finalizer: of pods without executors, or of an operator without this
+    rule.
+    """
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()
@@ -286,19 +292,19 @@ class Observed:
     as it is spelled; a folder without any is absent.
     """
     consents: Mapping[Named, Consent] = field(default_factory=dict)
-    """What the Secrets and ServiceAccounts that the table and its writers name say of who may use
-    them; those of a kind that nobody is asked about are absent.
+    """Consents of the Secrets and ServiceAccounts that the table and its writers name; those of a
+    kind that nobody is asked about are absent.
     """
     secrets_unreadable: bool = False
     """The API server does not let the operator read Secrets of the namespace, and the operator may
     give itself that right (``config.consentBinding``): `consents` has no Secrets.
     """
     revocations: Mapping[str, Revocation] = field(default_factory=dict)
-    """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
+    """This process's observations of storage credentials, by attempt. Lost at failover."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
-    """What the API server has refused this process, by attempt. Lost at failover."""
+    """Refusals of the API server to this process, by attempt. Lost at failover."""
     executor_answers: Mapping[str, ExecutorAnswer] = field(default_factory=dict)
-    """What it has said of executors that do not come, by attempt. Lost at failover."""
+    """Its answers about executors that do not come, by attempt. Lost at failover."""
     namespace_terminating: bool = False
     namespace_uid: str = ""
     """Empty when it is unknown."""

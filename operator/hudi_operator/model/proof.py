@@ -199,7 +199,7 @@ def prove(subject: Subject, pod: PodFacts | None, nodes: Nodes, fencing: Fencing
 
 
 def ways_out(subject: Subject, pod: PodFacts | None, nodes: Nodes, fencing: FencingSpec) -> str:
-    """What a person can do about a missing proof; names pod and node."""
+    """Steps that a person can take if a proof is missing; names pod and node."""
     where = f"node {subject.node}" if subject.node else "an unknown node"
     gone = "its object is gone" if pod is None else f"phase {pod.phase}"
     node = nodes.get(subject.node)

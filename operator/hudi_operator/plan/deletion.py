@@ -1,4 +1,4 @@
-"""When the finalizers of HudiTable and HudiWriter may be removed.
+"""Conditions for removing the finalizers of HudiTable and HudiWriter.
 
 A HudiWriter may be removed when none of its incarnations can hold the lock and all its pods are
 proven dead; a HudiTable when that holds for all its writers and agents. Neither waits for a
@@ -153,8 +153,8 @@ def plan_giving_way(view: View) -> PartialPlan:
 def _unbind(view: View) -> tuple[Action, ...]:
     """The last HudiTable of an account takes the account's rights along.
 
-    Before the finalizer goes, so that an operator that ends in between does it again. Of two that
-    go at once each still counts for the other one: the look after the deletion does it then.
+    Before the finalizer goes, so that an operator that ends in between does it again. If two are
+    deleted at once, each still counts for the other one: the look after the deletion does it then.
     """
     if view.observed.namespace_terminating:
         return ()

@@ -353,7 +353,7 @@ def _metadata_table_changes(r: _Readiness) -> Condition | None:
 
 
 def _waits(view: View, reason: str, message: str) -> Condition:
-    """What the agent does alone, and the services that it has to finish before (F434)."""
+    """Condition for work of the agent alone, with services that it has to finish first (F434)."""
     return _not_ready(reason, "; ".join(filter(None, (message, table_services.awaited(view)))))
 
 
@@ -405,7 +405,7 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
 
 
 def _degraded(etcd: EtcdFitness) -> Condition:
-    """What the table stands on is less than it should be."""
+    """Condition for a problem with etcd, on which the table depends."""
     return condition("Degraded", bool(etcd.reason), etcd.reason or "NotDegraded", etcd.message)
 
 
@@ -461,7 +461,7 @@ def _broker(view: View) -> list[Condition]:
 
 
 def _settled(view: View) -> list[Condition]:
-    """What settling waits for: an overdue proof, or the agent."""
+    """Conditions for settling that waits for an overdue proof, or for the agent."""
     left = evidence.unproven(view) if view.mode != FencingMode.LEASE_ONLY else []
     others = [f"{len(left) - LEFT_NAMED} more pods like these"] if len(left) > LEFT_NAMED else []
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]

@@ -1,4 +1,4 @@
-"""What others have told goes into a status or a path, and the API server refuses a write."""
+"""Reported values that go into a status or a path, and writes that the API server refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator's actions do to a simulated world: their preconditions, and each checked
+"""Effects of the operator's actions on a simulated world: their preconditions, and a check of each
 against the truth.
 """
 

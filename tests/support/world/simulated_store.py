@@ -1,11 +1,11 @@
-"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API
-server, the keys of etcd.
+"""State of a simulated world: pods, nodes and processes as they are, the objects of the API server,
+the keys of etcd.
 
 Each action of the operator has the effect here that it has on a real etcd
-(`tests/tiers/component/operator/test_world_contract.py`). What this one cannot, and the real things
-can: a read that is old, an answer that is lost or late, a permission that is denied, values that
-are too large; API server and etcd are seen at one moment, there is one table, and what is written
-is there at once. Those are the matter of `tests/tiers/component` and `make crashes`.
+(`tests/tiers/component/operator/test_world_contract.py`). This store lacks abilities of the real
+ones: a read that is old, an answer that is lost or late, a permission that is denied, values that
+are too large; API server and etcd are seen at one moment, there is one table, and a write is
+visible at once. `tests/tiers/component` and `make crashes` test those.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Node:
 
 @dataclass
 class Process:
-    """What really runs, whatever the API server says."""
+    """Process that really runs, whatever the API server says."""
 
     pod: str
     pod_uid: str
@@ -132,12 +132,12 @@ class Process:
     """It commits one batch after the other, and looks at the gate between two of them."""
     commits: int = 0
     assignment: int = 0
-    """Of an agent: revision of the assignment whose table it has prepared."""
+    """For an agent: revision of the assignment whose table it has prepared."""
 
 
 @dataclass(frozen=True)
 class Author:
-    """What a commit says of itself."""
+    """Author of a commit, as the commit names it."""
 
     writer: str
     """Namespace and name of its HudiWriter; empty: its agent's."""
@@ -154,7 +154,7 @@ class Key:
     _read: tuple[object, int, Stored] | None = field(default=None, compare=False, repr=False)
 
     def stored(self, kind: str, name: str, lease: int = 0) -> Stored:
-        """What the operator reads there.
+        """Value that the operator reads there.
 
         Parsed once for each value: a world is looked at some hundred times, and few keys change.
         """
@@ -180,13 +180,13 @@ class Garbage(dict[str, Any]):
 
 
 def raw(value: dict[str, Any]) -> object:
-    """What stands in etcd."""
+    """Value as etcd stores it."""
     return value.written if isinstance(value, Garbage) else value
 
 
 @dataclass
 class Store:
-    """API server and etcd: what is written there, and what the operator may see of it.
+    """API server and etcd: their contents, and the part that the operator may see.
 
     Beside it the truth.
     """
@@ -196,6 +196,8 @@ class Store:
     """Scheduling gates of each pod that has no node."""
     now: float = 0.0
     revision: int = 1
+    forgotten: int = 0
+    """Forgotten revision of an etcd that was set back."""
     kv: dict[str, Key] = field(default_factory=dict)
     table: dict[str, Any] | None = None
     writers: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -226,7 +228,7 @@ class Store:
     foreign: dict[str, str] = field(default_factory=dict)
     """Pending instants (and actions) of writers that know nothing of the lock."""
     beating: set[str] = field(default_factory=set)
-    """Those of them whose heartbeat file is young."""
+    """Instants among them whose heartbeat file is young."""
     bootstrap_hang_at: int | None = None
     """Step of a bootstrap at which new agents hang (None: they finish)."""
     bootstrap_error: str = ""
@@ -235,7 +237,7 @@ class Store:
     held: dict[str, HeldConfigMap] = field(default_factory=dict)
     """ConfigMaps with our finalizer, by name."""
     unheld: dict[str, HeldConfigMap] = field(default_factory=dict)
-    """Those of an older operator, without it."""
+    """ConfigMaps of an older operator, without the finalizer."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
     restore_hang_at: int | None = None
@@ -249,15 +251,15 @@ class Store:
     """Completion times of completed instants, as far as somebody has asked for them."""
     authors: dict[str, Author] = field(default_factory=dict)
     reported: object = None
-    """What the last report on the timeline was made of."""
+    """Input of the last report on the timeline."""
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
-    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the
+    """Pods run in sandboxes with their own kernels (Kata): a JVM reads another boot id than the
     node has.
     """
     wide_at: float | None = None
-    """When a look last listed pods widely, and found no more than a narrow list has."""
+    """Time at which a look last listed pods widely, and found no more than a narrow list has."""
     bare_executors: bool = False
     """Executors come with Spark's own label and none of ours: a pod template has
     taken them away.
@@ -269,9 +271,9 @@ class Store:
     executors_per_driver: int = 0
     executors_per_agent: int = 0
     executors_refused: ExecutorAnswer = field(default_factory=ExecutorAnswer)
-    """What the API server says of one more executor."""
+    """Answer of the API server about one more executor."""
     asked: list[tuple[float, str]] = field(default_factory=list)
-    """When it was asked about executors, and of which attempt."""
+    """Times at which it was asked about executors, each with the attempt."""
     executor_answers: dict[str, ExecutorAnswer] = field(default_factory=dict)
     """Its last answers, by attempt."""
     exit_codes: list[int] = field(default_factory=list)
@@ -394,6 +396,7 @@ class Store:
             elsewhere=tuple(self.names("elsewhere")),
             requests=self._stored("request"),
             seen=self._stored("seen"),
+            forgotten=self.forgotten,
         )
 
     # ---- what the operator sees

@@ -59,7 +59,7 @@ def _attempt(pod: PodFacts) -> str:
 def leaving(pod: PodFacts) -> bool:
     """True when the JVM of an agent pod has ended, or the pod is being deleted.
 
-    Of no other pod is it asked what other tables need.
+    The needs of other tables are read only for such pods.
     """
     return pod.deleting or containers.ended(pod)
 
@@ -133,8 +133,8 @@ def _of_ended(view: View, pod: PodFacts) -> list[Action]:
             # Its node or a person says that it is dead. Other tables are asked for it next (F290).
             return [DeletePod(pod.namespace, pod.name, pod.uid, STOP_GRACE_SECONDS)]
         # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing
-        # refers to it once the pod is gone. Where it has executors it goes with the pod's object
-        # (F200).
+        # refers to it once the pod is gone. If the agent has executors, the ConfigMap is deleted
+        # with the pod's object (F200).
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
         return [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:

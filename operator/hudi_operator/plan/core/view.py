@@ -107,7 +107,7 @@ class Attempt:
     """One attempt of a HudiWriter: its entry in status, and its live objects."""
 
     writer: WriterSpec
-    """Where the spec is unreadable, what is known of it: nothing is started from that."""
+    """The spec; if it is unreadable, its known parts, from which nothing is started."""
     number: int
     entry: AttemptEntry
     pod: PodFacts | None
@@ -339,7 +339,7 @@ def ticket_owner(name: str, ticket: Stored) -> str:
 
 
 class _Once:
-    """What is looked up for each incarnation and each attempt, grouped once (F439)."""
+    """Lookups for each incarnation and each attempt, grouped once (F439)."""
 
     def __init__(
         self,
@@ -410,7 +410,7 @@ def _attempts_of(
 def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
     lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
-    # Of a lock only the owner is checked; its other fields are the word of its pod (F538).
+    # Only the owner of a lock is checked; its other fields are claims of its pod (F538).
     sources = [source.read(Registration) for source in (registration, record) if source is not None]
     if lock is not None:
         sources.append(Registration(pod_uid=lock.read(Lock).pod_uid))

@@ -1,16 +1,16 @@
-"""What is concluded from the absence of a pod, and so needs a wide list of pods.
+"""Conclusions from the absence of a pod, which need a wide list of pods.
 
-A narrow list has the pods with the table's label, and those of its own agent: whatever the operator
-and its templates make. A wide one also has the executors that a template has left without our
-labels, found by their controller (F26, F51), and every agent's pod of the namespace. A pod that is
-missing in a narrow list proves nothing. So a look lists widely whenever settling waits for the last
-pod of an incarnation, a settle record is collected, evidence or a finalizer may be dropped, or
-somebody is told that executors are missing.
+A narrow list has the pods with the table's label, and those of its own agent: all pods that the
+operator and its templates make. A wide one also has the executors that a template has left without
+our labels, found by their controller (F26, F51), and every agent's pod of the namespace. A pod that
+is missing in a narrow list proves nothing. So a look lists widely whenever settling waits for the
+last pod of an incarnation, a settle record is collected, evidence or a finalizer may be dropped, or
+missing executors are reported.
 
 A node that is missing proves something only where a person has said so, and only when it was asked
 for: :func:`named_nodes` has every node of which that may be concluded.
 
-Each function may say yes without need. That costs a list; a no that is wrong would cost a proof.
+Each function may return True without need, which costs a list; a wrong False would cost a proof.
 """
 
 from __future__ import annotations

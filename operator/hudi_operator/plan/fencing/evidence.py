@@ -1,4 +1,4 @@
-"""When a driver's or executor's evidence (our finalizer) may be dropped.
+"""Conditions for dropping the evidence (our finalizer) of a driver or executor.
 
 It also decides which pods are left over.
 
@@ -64,9 +64,9 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
 
 
 def _of_living(view: View, pod: PodFacts) -> list[Action]:
-    """An executor that ended while its driver lives.
+    """Actions for an executor that ended while its driver lives.
 
-    So is one whose status will not change before it is deleted.
+    An executor whose status will not change before it is deleted is treated alike.
 
     Its object is deleted together with the evidence: a pod that is seen without evidence is
     unproven (F26). So the evidence stays while anything else keeps the object (F611).

@@ -1,4 +1,4 @@
-"""Which writers may start an attempt now, and what the others wait for.
+"""Selection of the writers that may start an attempt now, and the reasons why others wait.
 
 Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
 writer's next attempt starts only when none of the older ones can get the lock, and none holds it
@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import TypeVar
 
 from hudi_contract.words import Concurrency, WriterState
-from hudi_operator.api import kafka, options
+from hudi_operator.api import options
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.status import AttemptEntry
@@ -262,8 +262,8 @@ def _has_an_active_attempt(c: _Candidate) -> Decision | None:
     return Decision(Kind.ACTIVE, "Admitted", f"attempt {active.number} is admitted{waits}")
 
 
-def _schedule_or_kafka_is_wrong(c: _Candidate) -> Decision | None:
-    return _stalled("InvalidSpec", schedules.problem(c.spec) or kafka.problem(c.spec.kafka))
+def _schedule_or_source_is_wrong(c: _Candidate) -> Decision | None:
+    return _stalled("InvalidSpec", schedules.problem(c.spec) or launch.source_problem(c.spec))
 
 
 def _run_is_over(c: _Candidate) -> Decision | None:
@@ -345,14 +345,14 @@ REFUSED: Chain[_Candidate, Decision] = Chain(
     _partitions_are_wrong,
 )
 """Why no attempt of such a writer may start, until a person changes something."""
-NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_kafka_is_wrong, REFUSED)
+NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_source_is_wrong, REFUSED)
 """All checks of `OWN_STATE` that stall a writer for what it asks; the defaults of its namespace are
 another object, as its HudiTable is.
 """
 OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _being_deleted,
     _has_an_active_attempt,
-    _schedule_or_kafka_is_wrong,
+    _schedule_or_source_is_wrong,
     _run_is_over,
     _is_suspended,
     _first_tick_is_to_come,
@@ -474,7 +474,9 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    """Also in the look that closes it: an attempt would be asked to end before it has begun.
+    """Block while the gate is closed, also in the look that closes it.
+
+    Otherwise an attempt would be asked to end before it has begun.
 
     While a record cannot be read an open gate stays open, whatever it seems to await (F582).
     """

@@ -117,7 +117,7 @@ def follow(view: View, writer: WriterView) -> Progress:
 
 
 def _credentials(view: View, attempt: Attempt, pod: PodFacts) -> tuple[Action, ...]:
-    """Storage credentials of its own, while none of its incarnations was fenced."""
+    """The attempt's own storage credentials, while none of its incarnations was fenced."""
     if not attempt.admitted or any(i.fenced or i.record is not None for i in attempt.incs):
         return ()
     return revocation.give(view, attempt.id, pod)
@@ -169,13 +169,13 @@ def _times(entry: AttemptEntry) -> tuple[str, ...]:
 
 
 def _counted_from(view: View) -> str:
-    """From when a deadline counts that begins now, where the operator's clock is behind."""
+    """Start of a deadline that begins now, if the operator's clock is behind."""
     behind = view.latest_ms - view.now_ms > 1000 * held_up.NOTED_SECONDS
     return conditions.rfc3339(view.latest_ms) if behind else ""
 
 
 def _instants(*instants: str) -> tuple[str, ...]:
-    """The last ones of these instants, each once; what is no time of Hudi's is none."""
+    """The last ones of these instants, each once, without texts that are no times of Hudi's."""
     return tuple(sorted(one for one in {*instants} if conditions.is_hudi_time(one))[-KEPT_INSTANTS:])
 
 

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from hudi_operator.adapters import etcd_rpc
-from hudi_operator.adapters.etcd import RevisionNotes, Revisions
+from hudi_operator.adapters.etcd import RevisionNotes, Revisions, Seen
 from hudi_operator.adapters.kubernetes import ApiError, translate
 from hudi_operator.main import check_version
 from hudi_operator.metrics.meter import Metrics
@@ -116,6 +116,37 @@ def test_the_highest_revision_outlives_the_process_in_annotations() -> None:
     after.seen("abc", 6)
     RevisionNotes(after).read({**notes, "other": "x"})
     assert after.floors() == {"abc": 7}
+
+
+def test_each_loss_is_found_once_and_outlives_the_process() -> None:
+    """F620: by the revision, by the pulse alone, and once more before what was lost is reached."""
+    first = Revisions()
+    first.learn("c", Seen(revision=100, pulse=90))
+    for answer, lost in ((Seen(60, 50), 100), (Seen(5000, 40), 101)):
+        old, before = Revisions(), first.known()
+        RevisionNotes(old).read(RevisionNotes(first).write())
+        assert first.judge("c", before, answer) == lost
+        assert first.judge("c", before, answer) == lost, "two tables are read at once"
+        assert first.judge("c", first.known(), answer) == lost
+        assert first.known()["c"] == Seen(answer.revision, answer.pulse, lost)
+        # A Lease of before it says nothing about what came after it, nor undoes it.
+        RevisionNotes(first).read(RevisionNotes(old).write())
+        assert first.known()["c"] == Seen(answer.revision, answer.pulse, lost)
+        # Its successor knows of it by the Lease, or by the pulse if the Lease is older.
+        after = Revisions()
+        RevisionNotes(after).read(RevisionNotes(first).write())
+        assert after.judge("c", after.known(), answer) == lost
+        written = Seen(answer.revision + 1, answer.revision + 1, lost)
+        assert old.judge("c", old.known(), written) == lost
+        assert old.known()["c"] == written
+
+
+def test_an_etcd_that_knows_all_was_not_set_back() -> None:
+    revisions = Revisions()
+    for answer in (Seen(7), Seen(9, 8), Seen(9, 8), Seen(12, 11)):
+        assert revisions.judge("c", revisions.known(), answer) == 0
+    assert revisions.known() == {"c": Seen(12, 11)}
+    assert revisions.judge("another", revisions.known(), Seen(1)) == 0
 
 
 def test_a_hung_loop_is_unhealthy_and_a_start_is_not_ready() -> None:
