@@ -589,8 +589,8 @@ def plan_release(view: View) -> PartialPlan:
         )
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    # Other writers may write from now on: the next HudiTable handles their pending instants. Whether
-    # etcd is trusted does not change with the HudiTable.
+    # Other writers may write from now on: the next HudiTable handles their pending instants. If
+    # etcd is not trusted, the next HudiTable does not change that.
     value = _value(
         view,
         GateState.FROZEN,
