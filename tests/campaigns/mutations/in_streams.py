@@ -7,6 +7,7 @@ from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import mutation
 
 KAFKA = f"{RUNTIME}/read/test_kafka_positions.py"
+LOOKS = f"{RUNTIME}/read/test_kafka_looks.py"
 RUN = f"{RUNTIME}/writer/test_run.py"
 ATTEMPTS = "tests/tiers/unit/plan/writers/test_attempts.py"
 CHANGES = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
@@ -183,5 +184,26 @@ STREAMS = (
             "return bool(gate.ends_runs(view))",
         ),
         f"{CHANGES}::test_a_failure_beside_a_change_is_a_failure",
+    ),
+    mutation(
+        "one-look-is-enough",
+        "F633 I9",
+        "one broker that has just started ends a stream for ever, or its topic is read from the beginning again",
+        a("read/kafka", "        if not left or not (lost or look.never):\n", "        if True:\n"),
+        f"{LOOKS}::test_a_broker_that_has_just_started_ends_nothing",
+    ),
+    mutation(
+        "a-list-of-topics-is-complete",
+        "F633 I9",
+        "a topic that one broker leaves out of its list does not exist",
+        a("read/kafka", "{name: self._exists(name) for name", "{name: False for name"),
+        f"{LOOKS}::test_a_list_that_leaves_a_topic_out_says_nothing_of_it",
+    ),
+    mutation(
+        "what-may-not-be-told-is-gone",
+        "F633 I9",
+        "a topic that the brokers may not tell of for a while does not exist",
+        a("read/kafka", "    if refused:\n", "    if False:\n"),
+        f"{LOOKS}::test_what_may_not_be_told_is_no_loss",
     ),
 )
