@@ -505,10 +505,11 @@ class Settler:
             inc = owners[instant]
             try:
                 outcome = _outcome(end)
-                swept_again = instant not in self.ended or self.lost()
-                if swept_again and not self._remember_given_up(inc, instant) and inc not in ended:
-                    self._kept.add(instant)
-                    continue
+                if instant not in self.ended or self.lost():
+                    remembered = self._remember_given_up(inc, instant)
+                    if not remembered and inc not in ended:
+                        self._kept.add(instant)
+                        continue
                 self._drop_record(instant, outcome)
             except Exception as error:
                 self._postpone(inc, instant, error)

@@ -186,7 +186,7 @@ STREAMS = (
         f"{CHANGES}::test_a_failure_beside_a_change_is_a_failure",
     ),
     mutation(
-        "one-look-is-enough",
+        "one-broker-is-enough",
         "F633 I9",
         "one broker that has just started ends a stream for ever, or its topic is read from the beginning again",
         a("read/kafka", "        if not left or not (lost or look.never):\n", "        if True:\n"),
