@@ -288,7 +288,8 @@ class Table:
                 tl.State.COMPLETED,
                 str(java_instant.getCompletionTime()),
             )
-            found.append((instant, java_instant))
+            if instant.requested != tl.BEGINNING:
+                found.append((instant, java_instant))
         for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
             metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(
                 java_instant, archived
@@ -345,6 +346,7 @@ class Table:
         return tuple(
             tl.Instant(str(i.requestedTime()), str(i.getAction()), tl.State.COMPLETED, str(i.getCompletionTime()))
             for i in found
+            if str(i.requestedTime()) != tl.BEGINNING
         )
 
     def archived_completed(self, requested: str) -> bool:

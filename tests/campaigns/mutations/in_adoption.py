@@ -97,6 +97,54 @@ ADOPTING = (
         a("agent/facts", "if not i.pending and i.completion > clock)", "if i.pending and i.completion > clock)"),
         f"{SETTLING}::test_a_completed_instant_past_the_clock_is_nobodys_of_ours",
     ),
+    mutation(
+        "a-timeline-without-a-beginning",
+        "F630 I5",
+        "files of a write that is pending, and may never commit, are rows of a table without a metadata table",
+        a("agent/preparation", "        if metadata_in_force.goes(self._options):\n", "        if False:\n"),
+        f"{RUNTIME}/agent/test_assignment.py::test_a_table_without_a_metadata_table_begins_before_its_first_commit",
+        "tests/tiers/hudi/test_first_commit.py::test_files_of_an_older_write_that_is_pending_are_no_rows",
+    ),
+    mutation(
+        "a-beginning-before-archived-commits",
+        "F630 I8",
+        "a beginning is put before commits, so that the files of archived ones are no rows any more",
+        a(
+            "agent/creation",
+            "return not (timeline.begun or written or table.has_archive())",
+            "return not timeline.begun",
+        ),
+        f"{RUNTIME}/agent/test_creation.py::test_what_was_committed_is_never_after_a_beginning",
+    ),
+    mutation(
+        "a-beginning-beside-a-commit",
+        "F630 I8",
+        "whether anything was committed is looked at before the lock only",
+        a(
+            "agent/creation",
+            "            if _lacks_beginning(table):\n                table",
+            "            if True:\n                table",
+        ),
+        f"{RUNTIME}/agent/test_creation.py::test_what_was_committed_is_never_after_a_beginning",
+    ),
+    mutation(
+        "the-beginning-is-a-commit",
+        "F630",
+        "readers, triggers and status take the beginning for a commit of somebody",
+        a("table/timeline", "elif instant.requested == BEGINNING and not instant.pending:", "elif False:"),
+        f"{RUNTIME}/table/test_timeline.py::test_the_beginning_is_no_instant",
+    ),
+    mutation(
+        "a-writer-puts-the-beginning",
+        "F630 I8",
+        "a writer may put a beginning before the timeline",
+        j(
+            "OwnInstants",
+            "if (me.isWriter()) {\n            throw ErrorCode.NOT_OWNER.refusal(\"only the table's agent begins",
+            "if (false) {\n            throw ErrorCode.NOT_OWNER.refusal(\"only the table's agent begins",
+        ),
+        t("TimelineGuardTest.theBeginningOfATimelineIsTheAgentsUnderTheLock"),
+    ),
 )
 KEEPING = (
     mutation(
