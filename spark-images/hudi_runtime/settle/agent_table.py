@@ -249,6 +249,11 @@ class AgentTable(Table):
         engine = self._engine()
         self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
 
+    def bucket(self, key: str, fields: Iterable[str], count: int) -> int:
+        """The one of so many buckets in which Hudi looks for a record key of these fields."""
+        identifier = self._jvm.org.apache.hudi.index.bucket.BucketIdentifier
+        return int(identifier.getBucketId(key, ",".join(fields), count))
+
     def begin_timeline(self) -> None:
         """Put the beginning before the timeline: a commit without files and schema (F630).
 

@@ -80,6 +80,8 @@ class WriteInfo:
     replaced: frozenset[tuple[str, str]]
     changes: tuple[Change, ...] = ()
     """The files that replaced a base file or deleted records."""
+    inserted_in_logs: frozenset[tuple[str, str]] = frozenset()
+    """The file groups to whose log files it has added records."""
 
     @property
     def carries_rows(self) -> bool:
@@ -445,7 +447,13 @@ def write_info(metadata: Mapping[str, Any]) -> WriteInfo:
     changes = tuple(
         change for change in (_change(stat) for stat in stats if stat.get("path")) if change.before or change.deletes
     )
-    return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced), changes)
+    inserted = {
+        (str(stat.get("partitionPath") or ""), str(stat["fileId"]))
+        for stat in stats
+        if ".log." in str(stat.get("path") or "").rpartition("/")[2] and stat.get("numInserts")
+    }
+    operation = str(metadata.get("operationType") or "UNKNOWN")
+    return WriteInfo(operation, files, frozenset(replaced), changes, frozenset(inserted))
 
 
 def _change(stat: Mapping[str, Any]) -> Change:

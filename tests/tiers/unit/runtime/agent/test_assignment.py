@@ -13,7 +13,7 @@ import pytest
 
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.outcomes import FailureClass
-from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe
+from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe, stored_rows
 from hudi_runtime.agent import assignment as module
 from hudi_runtime.agent import tasks as parts
 from hudi_runtime.agent.assignment import Assignment
@@ -166,6 +166,7 @@ class World:
             monkeypatch.setattr(adoption, name, self.did(name.replace("_", " ")))
         monkeypatch.setattr(adoption, "look", lambda table: None)
         monkeypatch.setattr(adoption, "problems", lambda *_, now: self.did("problems")() or [])
+        monkeypatch.setattr(stored_rows, "problems", lambda *_: self.did("rows")() or [])
         monkeypatch.setattr(adoption, "beating", lambda *_, now_ms: frozenset())
         monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
 
