@@ -30,8 +30,7 @@ public final class DatabaseConnections extends JdbcConnectionProvider {
     @Override
     public Connection getConnection(Driver driver, Map<String, String> options) {
         try {
-            return Databases.open(
-                    driver, options.apply("url"), Path.of(options.apply(FOLDER)), options.apply(TLS));
+            return Databases.open(driver, options.apply("url"), Path.of(options.apply(FOLDER)), options.apply(TLS));
         } catch (SQLException e) {
             throw DatabaseConnections.<RuntimeException>unchecked(e);
         }

@@ -23,8 +23,9 @@ public final class Databases {
      * Host, port and name of a database, and no property of a driver: some name classes or files.
      * Spark knows MariaDB's way of quoting by the scheme of MySQL.
      */
-    private static final Pattern URL = Pattern.compile("jdbc:(?:postgresql://" + place() + "|mysql://" + place()
-            + "\\?permitMysqlScheme)");
+    private static final Pattern URL =
+            Pattern.compile("jdbc:(?:postgresql://" + place() + "|mysql://" + place() + "\\?permitMysqlScheme)");
+
     private static final Pattern LINE_END = Pattern.compile("\\r?\\n\\z");
     /** {@code SQLSTATE} of what another attempt cannot change: how and with what one connects. */
     private static final String UNUSABLE = "28000";
