@@ -27,7 +27,7 @@ CONTRACT: dict[str, Any] = json.loads((ROOT / "operator/hudi_contract/protocol.j
 CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
 
 Simulation = Callable[..., subprocess.CompletedProcess[str]]
-SAMPLES, STEPS = 1000, 80
+SAMPLES, STEPS = 600, 80
 SEED = seeds.drawn()
 
 BREAKS = {
