@@ -1343,9 +1343,8 @@ TENANTS = (
         "whoever may change a table has its Secrets mounted into pods of writers, and their code reads them",
         Edit(
             f"{TEMPLATES}/admission-references.yaml",
-            "      !(variables.fencing && has(object.spec.fencing.mode) && object.spec.fencing.mode == 'Credentials') &&\n"
-            "      has(object.spec.storage) &&",
-            "      has(object.spec.storage) && !has(object.spec.path) &&",
+            "object.spec.fencing.mode == 'Credentials') &&\n      has(object.spec.storage) &&",
+            "object.spec.fencing.mode == 'Credentials') &&\n      has(object.spec.storage) && 1 > 2 &&",
         ),
         f"{CRDS}/test_references.py::test_leaving_the_mode_credentials_needs_the_secrets",
     ),
