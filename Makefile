@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits certify
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,10 @@ crashes: faults-setup ## every write of the operator x every way it can go wrong
 	@hack/build/build-binaries kube kubectl
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.crashes $(CRASHES)
 
+certify: ## the tests that decide about a version of Hudi or Spark, with the jars of that version (HUDI=1.2.1 SPARK=3.5.9; default: as pinned; CERTIFY="--only lock"); hours; continues where it was cut off; writes docs/results/certify.md
+	@hack/setup/venv >/dev/null
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.certify --hudi="$(HUDI)" --spark="$(SPARK)" $(CERTIFY)
+
 mutations: ## take the protocol's rules out of the code, one at a time: do tests notice? (MUTATIONS="--only I4"); writes docs/results/mutations.md
 	@hack/setup/venv >/dev/null
 	@hack/build/build-binaries etcd
@@ -135,10 +139,11 @@ chart: ## copy the CRDs into the chart, and their bounds of a status into the op
 	@hack/setup/venv >/dev/null
 	python hack/crds/statuses.py
 
-manifests: ## make deploy/ from the chart
+manifests: ## make deploy/ and bundle/ from the chart
 	@hack/build/build-binaries helm
 	@hack/setup/venv >/dev/null
 	python -m hack.manifests.make
+	python -m hack.bundle.make
 
 purge: ## stop the embedded Kubernetes and remove its images and logs
 	@hack/cluster/cluster purge

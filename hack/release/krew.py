@@ -69,19 +69,24 @@ def manifest(packed: bytes, uri: str, of: str) -> str:
     return MANIFEST.format(name=NAME, version=of, uri=uri, sum=hashlib.sha256(packed).hexdigest(), plugin=PLUGIN)
 
 
+def write(out: Path, url: str, of: str) -> None:
+    """Archive and manifest of a version; ``url``: the folder where the archive will be found."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([str(BUILD), folder], check=True, stdout=subprocess.DEVNULL)
+        packed = archive((Path(folder) / PLUGIN).read_bytes())
+    name = f"{PLUGIN}-{of}.tar.gz"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / name).write_bytes(packed)
+    (out / f"{NAME}.yaml").write_text(manifest(packed, f"{url}/{name}", of), encoding="utf-8")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Write archive and manifest; the exit code."""
     if len(arguments) != 2 or not arguments[1].startswith("https://"):
         print("usage: python -m hack.release.krew DIR https://FOLDER-OF-THE-ARCHIVE", file=sys.stderr)
         return 2
-    out, url, number = Path(arguments[0]), arguments[1].rstrip("/"), version.read()
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([str(BUILD), folder], check=True, stdout=subprocess.DEVNULL)
-        packed = archive((Path(folder) / PLUGIN).read_bytes())
-    name = f"{PLUGIN}-{number}.tar.gz"
-    out.mkdir(parents=True, exist_ok=True)
-    (out / name).write_bytes(packed)
-    (out / f"{NAME}.yaml").write_text(manifest(packed, f"{url}/{name}", number), encoding="utf-8")
+    out = Path(arguments[0])
+    write(out, arguments[1].rstrip("/"), version.read())
     print(out / f"{NAME}.yaml")
     return 0
 

@@ -3,9 +3,9 @@
     python -m hack.release.version          print it; an error when two places differ
     python -m hack.release.version NEW      write it to each of them
 
-Images, charts and the bill of materials take it from these places. Afterwards
-`python -m tests.campaigns.pages.chart_values` writes the chart's README anew, and CHANGELOG.md gets
-the version's heading.
+Images, charts and the bill of materials take it from these places. Afterwards `make manifests`
+writes deploy/ and bundle/ anew, `python -m tests.campaigns.pages.chart_values` the chart's README,
+and CHANGELOG.md gets the version's heading.
 """
 
 from __future__ import annotations

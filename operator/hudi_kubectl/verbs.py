@@ -1,4 +1,4 @@
-"""What users ask of a table or a writer: each verb is one merge patch of one object."""
+"""Commands that change a table or a writer: each is one merge patch of one object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVICES = {
     "cluster": "clustering",
     "ttl": "ttl",
 }
-"""What a user may type for a table service, and its name in the spec."""
+"""Words that a user may type for a table service, and its name in the spec."""
 OFF_BY_DEFAULT = ("clustering", "ttl")
 INDEXES = ("ColumnStats",)
 """Indexes that a metadata table may have besides its list of files."""
@@ -39,7 +39,7 @@ UNPROVEN = ("Fenced", "Terminating")
 """Phases of settling in which the death is not proven yet."""
 PENDING_INSTANTS, TABLE_EXISTS = "PendingInstants", "TableExists"
 """Reasons of Stalled that end with a decision about an adoption."""
-_UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+)")
+_UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+(?:-\d+)?)")
 _NOT_PROVEN = re.compile(r"pod (\S+) \(uid ([0-9a-f-]{36})\) on (?:node (\S+)|an unknown node) is not proven dead")
 
 
@@ -362,7 +362,7 @@ def unhold(kubectl: Kubectl, screen: Screen, name: str, called: str, how: How) -
 
 # ---------------------------------------------------------------- services and the metadata table
 CLUSTERED_AFTER = 20
-"""Commits after which a clustering without a trigger of its own runs (`AFTER_COMMITS`)."""
+"""Commits after which a clustering without its own trigger runs (`AFTER_COMMITS`)."""
 
 
 def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) -> int:
@@ -384,7 +384,8 @@ def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) ->
             )
         asked: dict[tuple[str, ...], Any] = {(SPEC, "services", kind, "runNonce"): word}
         if kind == "clustering" and not set(section or {}) - {"enabled"}:
-            # With nothing but a runNonce it would run on demand alone: what runs by itself goes on.
+            # With only a runNonce it would run on demand only; afterCommits keeps the automatic
+            # runs.
             asked[SPEC, "services", kind, "afterCommits"] = CLUSTERED_AFTER
         return asked
 
@@ -544,7 +545,7 @@ def unfreeze(kubectl: Kubectl, screen: Screen, name: str, how: How) -> int:
     )
     path = ("metadata", "annotations", UNFREEZE)
     changed = change(kubectl, table, lambda _: {path: number[1]}, how)
-    told(screen, changed, how, f": its gate of revision {number[1]} is to be unfrozen ({UNFREEZE})")
+    told(screen, changed, how, f": its gate is to be unfrozen ({UNFREEZE}={number[1]})")
     return waiting.follow(kubectl, screen, table, _unfrozen(number[1]), how)
 
 
@@ -623,6 +624,9 @@ def _awaited(table: Table) -> dict[str, tuple[str, str]]:
             found.setdefault(str(one["pod"]), ("", ""))
         for pod, uid, node in _NOT_PROVEN.findall(str(one.get("waitingFor") or "")):
             found[pod] = (uid, node)
+    # Some pods are of nobody who is settled (F613).
+    for pod, uid, node in _NOT_PROVEN.findall(str(table.condition("AwaitingProofOfDeath").get("message") or "")):
+        found.setdefault(pod, (uid, node))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Mutations of adoption, of what is told about writers without the lock, and of savepoints."""
+"""Mutations of adoption, of reports on writers without the lock, and of savepoints."""
 
 from __future__ import annotations
 
@@ -54,20 +54,8 @@ ADOPTING = (
         [
             o(
                 "plan/gate/gate",
-                (
-                    "view,\n"
-                    "        GateState.FROZEN,\n"
-                    "        base=view.gate,\n"
-                    '        table="",\n'
-                    '        table_uid="",\n'
-                    '        reason="no HudiTable",\n'
-                    '        restore_baseline="",\n'
-                    "        adopted=False,"
-                ),
-                (
-                    'view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", '
-                    'restore_baseline="",'
-                ),
+                ('        restore_baseline="",\n        adopted=False,'),
+                '        restore_baseline="",',
             ),
             o(
                 "plan/gate/gate",

@@ -14,6 +14,7 @@ from typing import Any
 import pyspark
 
 from tests.support import CACHE, ROOT
+from tests.support.harness import class_archive
 from tests.support.harness.servers import Etcd, wait_for
 
 JsonDict = dict[str, Any]
@@ -21,13 +22,13 @@ JsonDict = dict[str, Any]
 MODULE = ROOT / "spark-images" / "etcd-lock" / "target"
 JAR = Path(os.environ.get("HUDI_OPERATOR_LOCK_JAR", MODULE / "hudi-etcd-lock.jar"))
 CLASSES = Path(os.environ.get("HUDI_OPERATOR_LOCK_TEST_CLASSES", MODULE / "test-classes"))
-BUNDLE = CACHE / "jars" / "hudi-spark3.5-bundle_2.12-1.2.0.jar"
+BUNDLE = CACHE / "jars" / class_archive.BUNDLE
 
 
 class WriterProcess:
     """The JVM of several attempts.
 
-    What would halt one of them is told instead, and only that one ends.
+    A fault that would halt one of them is reported instead, and only that one ends.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class WriterProcess:
         return dict(json.loads(lines[-1])) if lines else {"writers": []}
 
     def writers(self) -> dict[str, JsonDict]:
-        """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
+        """State of each writer: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
 
         ``halted``: exit code; ``haltedFor``: why.
         """
@@ -81,7 +82,7 @@ class WriterProcess:
 
     @property
     def together(self) -> int:
-        """How often somebody was inside beside somebody else."""
+        """Number of times that two writers were inside together."""
         return int(self._last()["together"])
 
     def committed(self) -> int:
@@ -89,7 +90,7 @@ class WriterProcess:
         return len(list((self.folder / ".hoodie" / "timeline").glob("*.commit")))
 
     def commit_on(self, more: int = 1, *, seconds: float = 60.0) -> None:
-        """Wait until each writer has committed so many times more."""
+        """Wait until each writer has made this number of further commits."""
         before = {name: writer["commits"] for name, writer in self.writers().items()}
         wait_for(
             "everybody commits",

@@ -24,7 +24,7 @@ class Counts:
 
 
 def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -> SimpleNamespace:
-    """The part of a SparkContext that tells of tasks.
+    """The part of a SparkContext that reports tasks.
 
     ``tasks``: how many of each job group run (None: of a job without any). ``unreached``: whether
     an executor is not reached and not given up yet.

@@ -26,16 +26,16 @@ LOCK_SHOWN_SECONDS = 5.0
 UNASSIGNED_SECONDS = 30.0
 """Time that an agent has to leave a table that it no longer serves."""
 REPLACED_SECONDS = 900.0
-"""How long an agent may end its work at a table that has another agent now. It is fenced then, and
-with it its other tables change to a new process.
+"""Seconds in which an agent may end its work at a table that has another agent now. Then it is
+fenced, and with it its other tables change to a new process.
 """
 
 
 def plan_suspects(view: View, *, changing: bool, asked: bool) -> PartialPlan:
     """Fence every suspect, and maintain the timers that identify one.
 
-    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``: what is
-    requested from the agent may take hours under the lock (F21).
+    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``:
+    something is requested from the agent, which may take hours under the lock (F21).
     """
     steps = [_lock_timer(view)]
     steps.extend(
@@ -59,9 +59,10 @@ def _lock_timer(view: View) -> PartialPlan:
 
 
 def _forget_timers(view: View) -> PartialPlan:
-    """Stop timers of incarnations and attempts that nothing names any more."""
+    """Stop timers of incarnations, attempts and HudiTables that nothing names any more."""
     known = {i.inc for i in view.incs} | {a.id for w in view.writers for a in w.attempts if not a.ended}
-    kinds = ("alive/", "gone/", "proof/", "drain/", "leave/", "stop/", "change/")
+    known |= {view.table.ref.uid} if view.table.ref.deleting else set()
+    kinds = ("alive/", "gone/", "proof/", "drain/", "drop/", "executors/", "leave/", "stop/", "change/")
     stale = [n for n in view.observed.timers if n.startswith(kinds) and n.partition("/")[2] not in known]
     return PartialPlan(tuple(StopTimer(n) for n in stale))
 
@@ -168,8 +169,8 @@ def _reason(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> str
 def _may_hold(view: View, inc: Incarnation, *, asked: bool) -> bool:
     """F21: an agent may hold the lock for hours under the closed gate.
 
-    It creates the table or its index then. Only agents do that, and only when it is asked of them:
-    one that hangs keeps no change of the gate waiting for ever (F457).
+    It creates the table or its index then. Only agents do that, and only on request: one that hangs
+    does not delay a change of the gate forever (F457).
     """
     asks = asked and view.gate.state is GateState.CLOSED
     return inc.is_agent and (asks or bool(doubts.gate_unreadable(view.etcd)))

@@ -26,10 +26,10 @@ from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
+RELEASED = "no HudiTable"
+"""Reason of a gate that its last HudiTable has released: the next one takes it over."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""Annotation of a HudiTable: a person accepts the state of etcd. Its value is the mod revision of
-the frozen gate, so it works once.
-"""
+"""Annotation of a HudiTable by which a person accepts the state of etcd: :func:`unfreeze_word`."""
 REASON_LIMIT = 64
 GAVE_WAY_LIMIT = 16
 """HudiTables of one path that a gate remembers."""
@@ -52,7 +52,7 @@ PARAMETERS = (
 
 
 def parameters(table: TableSpec) -> Gate:
-    """Those parameters from the spec; all other fields are empty."""
+    """Gate with the parameters from the spec; all other fields are empty."""
     return Gate(
         mode=FencingMode(table.fencing.mode),
         protocol_version=keys.PROTOCOL_VERSION,
@@ -73,7 +73,7 @@ def is_mine(view: View) -> bool:
 def owned_by_other(view: View) -> bool:
     """True when the gate names another HudiTable.
 
-    That one owns the path, this one is a duplicate.
+    The other HudiTable owns the path, and this one is a duplicate.
     """
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
@@ -209,7 +209,7 @@ def ends_runs(view: View) -> str:
 
 
 def closed_for_ms(view: View) -> int:
-    """When the gate was closed for the awaited change, wall clock.
+    """Wall-clock time at which the gate was closed for the awaited change.
 
     0: it is not, or the operator that closed it recorded no time.
     """
@@ -244,6 +244,8 @@ def freeze_reason(view: View) -> str:
     same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
     if same_cluster and observed.revision_floor > max(etcd.revision, gate.accepted_floor):
         return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
+    if view.etcd.gate is not None and etcd.forgotten > gate.accepted_floor:
+        return f"etcd was set back: it knows nothing any more of its revision {etcd.forgotten}: restored from a backup?"
     return ""
 
 
@@ -257,7 +259,9 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         cluster_id=view.etcd.cluster_id,
         table=view.table.ref.key,
         table_uid=view.table.ref.uid,
-        accepted_floor=view.gate.accepted_floor,
+        # For a new gate nothing was forgotten; the table's marker shows whether there was another
+        # one.
+        accepted_floor=view.gate.accepted_floor if view.etcd.gate is not None else view.etcd.forgotten,
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
         restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
@@ -269,9 +273,10 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
-    """When the mode changes, no writer in the old mode is left.
+    """Time up to which the table was non-blocking; after a change of mode it is the clock.
 
-    So the clock is past all of their commits.
+    When the mode changes, no writer in the old mode is left, so the clock is past all of their
+    commits.
     """
     if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
         return view.gate.non_blocking_until
@@ -329,16 +334,6 @@ def plan_gate(view: View) -> PartialPlan:
     return STEPS(view) or PartialPlan()
 
 
-def frozen_message(view: View) -> str:
-    """Why the gate is frozen, and what a person can do about it."""
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    reason = view.gate.reason or "frozen"
-    return (
-        f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{UNFREEZE_ANNOTATION}={mod}"
-    )
-
-
 # ---- the steps of plan_gate, in the order of STEPS
 
 
@@ -360,8 +355,9 @@ def _create(view: View) -> PartialPlan | None:
 
 
 def _freeze(view: View) -> PartialPlan | None:
+    """A gate without a HudiTable is frozen for its next one, too (F605)."""
     frozen = freeze_reason(view)
-    if not frozen or view.gate.state is GateState.FROZEN:
+    if not frozen or (view.gate.state is GateState.FROZEN and is_mine(view)):
         return None
     return _put(
         view,
@@ -373,10 +369,14 @@ def _freeze(view: View) -> PartialPlan | None:
 def _take_over(view: View) -> PartialPlan | None:
     """The gate was released by its last HudiTable, or left by a deleted one of the same name.
 
-    Settling resumes here.
+    Settling resumes here. What was frozen stays so: a person has to lift it, and not whoever makes
+    the HudiTable anew (F605).
     """
     if is_mine(view):
         return None
+    if view.gate.state is GateState.FROZEN and view.gate.reason != RELEASED:
+        kept = _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=view.gate.reason)
+        return _put(view, kept, "taking over the gate, which stays frozen")
     base = view.gate if writers_left(view) or view.etcd.lock is not None else None
     taken = _put(
         view,
@@ -387,22 +387,34 @@ def _take_over(view: View) -> PartialPlan | None:
     return PartialPlan((*old, *taken.actions), taken.summary, taken.requeue)
 
 
+def unfreeze_word(view: View) -> str:
+    """Value of the annotation that lifts this freeze, and no other one.
+
+    The revision of the frozen gate. An etcd that is restored twice from the same backup can come to
+    the same one, so it is followed by what was forgotten, which grows each time.
+    """
+    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
+    return f"{mod}-{view.etcd.forgotten}" if view.etcd.forgotten else str(mod)
+
+
 def _unfreeze(view: View) -> PartialPlan | None:
     """A frozen gate stays frozen until a person lifts it."""
     if view.gate.state is not GateState.FROZEN:
         return None
     meta = (view.observed.table or {}).get("metadata") or {}
     word = (meta.get("annotations") or {}).get(UNFREEZE_ANNOTATION)
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    if word != str(mod):
+    if word != unfreeze_word(view):
         return PartialPlan.of(summary=f"frozen: {view.gate.reason or 'by a person'}")
     value = _value(
         view,
         GateState.CLOSED,
         base=view.gate,
         admitted=tuple(present_attempts(view)),
-        accepted_floor=view.observed.revision_floor,
+        accepted_floor=max(view.observed.revision_floor, view.etcd.forgotten, view.gate.accepted_floor),
     )
+    if freeze_reason(view) and view.table.restore is not None:
+        # Etcd may have forgotten that it was carried out: it would undo what followed (F621).
+        value = value.but(restore_baseline=view.table.restore.nonce)
     return _put(view, value, "unfrozen by a person, gate closed")
 
 
@@ -492,7 +504,7 @@ def _open_stays(view: View) -> PartialPlan | None:
 
 
 def _note_reached(view: View) -> PartialPlan | None:
-    """Of a gate that opens at once this need not be written."""
+    """Record that the agent has reached the table; not needed for a gate that opens at once."""
     told = timeline_report(view).exists and (report_error(view)[0] or bootstrapping(view))
     if not told or adopted(view) or view.gate.reached:
         return None
@@ -566,19 +578,27 @@ def plan_release(view: View) -> PartialPlan:
     if view.gate.state is GateState.OPEN:
         return _put(
             view,
-            _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view))),
+            _value(
+                view,
+                GateState.CLOSED,
+                base=view.gate,
+                cluster_id=view.gate.cluster_id,
+                admitted=tuple(present_attempts(view)),
+            ),
             "closing the gate of a deleted table",
         )
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    # Other writers may write from now on: the next HudiTable handles their pending instants.
+    # Other writers may write from now on: the next HudiTable handles their pending instants. If
+    # etcd is not trusted, the next HudiTable does not change that.
     value = _value(
         view,
         GateState.FROZEN,
         base=view.gate,
+        cluster_id=view.gate.cluster_id,
         table="",
         table_uid="",
-        reason="no HudiTable",
+        reason=view.gate.reason if view.gate.state is GateState.FROZEN else RELEASED,
         restore_baseline="",
         adopted=False,
         reached=False,

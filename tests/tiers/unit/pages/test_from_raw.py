@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.campaigns.bench import lock_gateway, lock_load, performance, starvation
+from tests.campaigns.certify import page as certify
 from tests.campaigns.chaos import page as chaos
 from tests.campaigns.crashes import report as crashes
 from tests.campaigns.faults import proven
@@ -29,6 +30,7 @@ from tests.support.evidence import none_of
 
 JsonDict = dict[str, Any]
 PAGES: dict[str, tuple[Callable[[], str], str]] = {
+    "certify": (certify.page, "tests.campaigns.certify --page"),
     "chaos": (lambda: chaos.page(chaos.results()), "tests.campaigns.chaos --page"),
     "crashes": (lambda: crashes.page(crashes.stored()), "tests.campaigns.crashes --report"),
     "faults": (lambda: faults.page(lambda mutation: False), "tests.campaigns.faults --table"),
@@ -98,6 +100,22 @@ def test_what_was_never_seen_is_told_with_what_its_number_allows() -> None:
     assert f"| {asked} | {len(runs) + 1} | 1 of {len(runs) + 1}: less" in chaos.page([bad, *runs])
     assert f"commits {none_of(19)}, pairs {none_of(1)}, keys {none_of(1)}" in history.page.page(history.load)
     assert f"| {none_of(990)} |" in lock_load.page()
+
+
+def test_what_other_pages_say_of_the_kills_is_what_was_counted() -> None:
+    numbers = {
+        sum(len(one["kills"]) for one in kills.rounds(kind)) + kills.earlier().get(kind, {}).get("kills", 0)
+        for kind in kills.KINDS
+    }
+    assert len(numbers) == 1, "the sentences below are of as many kills of either kind"
+    (number,) = numbers
+    paused, readme = (
+        " ".join((ROOT / path).read_text().split()) for path in ("docs/design/paused-writers.md", "README.md")
+    )
+    assert f"none of {number} of each kind with a lost row, so less than one in ten of that kind" in paused
+    assert 0.09 < 1 - 0.05 ** (1 / number) < 0.1
+    assert f"median of {number} kills above" in paused
+    assert f"median of {number} kills in the critical section" in readme
 
 
 def test_a_rate_of_a_few_events_is_told_with_what_so_little_time_allows() -> None:

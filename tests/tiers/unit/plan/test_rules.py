@@ -157,7 +157,8 @@ def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
     observed = world.observe()
     plan = plan_table(replace(observed, pods=(*observed.pods, executor_of(process))), CONFIG)
     (update,) = [a for a in plan.actions if isinstance(a, act.UpdateSettle)]
-    assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {process.pod_uid, "uid-x"})
+    assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {"uid-x"})
+    assert set(update.value["proofs"]) == {process.pod_uid}
 
 
 def test_one_that_appears_last_is_looked_for_whatever_its_labels() -> None:
@@ -411,3 +412,10 @@ def test_an_agents_pod_stays_while_it_is_not_known_who_needs_it() -> None:
     known = {"agents_in_use": frozenset({pod.labels[naming.LABEL_AGENT]}), "evidence_needed": nobody}
     assert about(**known, pods=running) == ["DeletePod"]
     assert about(**known, pods=deleted) == ["DropEvidence"]
+
+    # F615: a registration that is on its way would be of a pod without any object.
+    world.put(f"admit/{agent.attempt}", {"attempt": agent.attempt, "role": "agent"})
+    plan = plan_table(replace(world.observe(), pods=pods, agents_in_use=nobody, evidence_needed=nobody), CONFIG)
+    about_it = {type(a) for a in plan.actions if agent.pod_uid == getattr(a, "uid", "")}
+    assert about_it == set()
+    assert {a.attempt for a in plan.actions if isinstance(a, act.DeleteAdmit)} == {agent.attempt}
