@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -109,9 +110,20 @@ def change(root: Path, versions: Versions) -> None:
 def make(versions: Versions) -> tuple[Path, dict[str, str]]:
     """The checkout, and the environment in which its tests run.
 
-    Raises CannotBeHadError when Maven or pip does not have the version, or could not be asked.
+    Raises CannotBeHadError when Maven or pip does not have the version, or could not be asked; then
+    nothing is left of a version that was not there before.
     """
     place = CACHE / "certify" / str(versions)
+    known = place.exists()
+    try:
+        return _made(versions, place)
+    except CannotBeHadError:
+        if not known:
+            shutil.rmtree(place)
+        raise
+
+
+def _made(versions: Versions, place: Path) -> tuple[Path, dict[str, str]]:
     checkout, cache = place / "checkout", place / "cache"
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     if not checkout.exists():

@@ -71,6 +71,7 @@ def page(kept: list[tuple[Versions, JsonDict]] | None = None) -> str:
             f"{len(files) - good - bad} | {_classes(result)} |"
         )
     lines += ["", "## What decides", ""]
+    kept = [(versions, result) for versions, result in kept if result.get("tests")] or kept[:1]
     for one in listed.decisions:
         classes = f" ({len(one.classes)} classes)" if one.classes else ""
         lines += [f"### {one.name}", "", *textwrap.wrap(f"{one.about}{classes}.", 100), ""]

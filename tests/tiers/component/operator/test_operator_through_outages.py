@@ -120,7 +120,7 @@ def test_an_etcd_restored_from_a_backup_freezes_the_table_until_a_person_has_loo
     settled(world, table_id)
     assert [len(world.pods("driver", writer=name)) for name in pods] == [1, 1]
     # A person has looked.
-    word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", message)
+    word = re.search(rf"{UNFREEZE_ANNOTATION}=([\d-]+)", message)
     assert word is not None
     annotate(world, word[1])
     wait_for("open", lambda: gate(world, table_id)["state"] == "open")
