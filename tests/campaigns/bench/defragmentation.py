@@ -21,6 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
+
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.etcd_upkeep import defragment
@@ -94,16 +96,20 @@ def measured(folder: Path, members: int, mebibytes: int, kept: float) -> JsonDic
 
         def alive(connection: Connection) -> None:
             beat = iter([rpc.messages.LeaseKeepAliveRequest(ID=lease)])
-            least.append(next(rpc.leases(connection.channel()).LeaseKeepAlive(beat, timeout=60)).TTL)
+            try:
+                least.append(next(rpc.leases(connection.channel()).LeaseKeepAlive(beat, timeout=60)).TTL)
+            except (grpc.RpcError, ValueError) as error:
+                raise Retryable(str(error)) from error
 
         clients = []
         for first in range(members):
             endpoints = (*operator.endpoints[first:], *operator.endpoints[:first])
             way = Connection(replace(operator, endpoints=endpoints), timeout=60)
+            own = Connection(replace(operator, endpoints=endpoints), timeout=60)
             calls = {
                 "put": lambda way=way: way.call_now(rpc.kv, "Put", put, writes=True),
                 "get": lambda way=way: way.call_now(rpc.kv, "Range", get, writes=False),
-                "keep-alive": lambda way=way: alive(way),
+                "keep-alive": lambda own=own: alive(own),
             }
             clients += [Client(f"{name} through e{first}", call, stop) for name, call in calls.items()]
         time.sleep(2)
