@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-launches bench-starvation bench-priority bench-commits certify
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-etcd bench-launches bench-starvation bench-priority bench-commits certify
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,6 +106,10 @@ bench-lock: faults-setup ## 1,000 writers on one etcd, 32 on ZooKeeper: waits, p
 
 bench-keys: faults-setup ## a million inserted keys compared with another million, and how long the lock is held; on a quiet machine; writes docs/results/raw/bench/insert-conflicts.json
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.bench.insert_conflicts
+
+bench-etcd: deps ## what a defragmentation of etcd costs its clients; on a quiet machine; writes docs/results/raw/bench/etcd-defragmentation.json
+	@hack/build/build-binaries etcd
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.defragmentation
 
 bench-launches: deps ## how many writers the operator starts in a minute, what each costs, and what many that run cost at rest (LAUNCHES="--writers 300 --tables 300"); prints JSON
 	@hack/build/build-binaries kube kubectl

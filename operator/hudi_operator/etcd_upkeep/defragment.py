@@ -22,6 +22,7 @@ from hudi_operator.model.ports import Fatal, OutcomeUnknown, Retryable
 JsonDict = dict[str, Any]
 
 TIMEOUT_SECONDS = 600.0
+HAND_OVER_SECONDS = 10.0
 CAUGHT_UP_SECONDS = 120.0
 """Seconds in which a member that was defragmented must answer at the others' revision."""
 
@@ -103,10 +104,19 @@ def _hand_over(config: EtcdConfig, members: list[Member], leader: Member) -> Non
     request = rpc.messages.MoveLeaderRequest(targetID=heir.id)
     with of.connected(config, leader.endpoint) as connection:
         connection.call_now(rpc.maintenance, "MoveLeader", request, writes=True)
-    present = of.look(config)
-    of.all_well(present)
-    if any(one.leader and one.id == leader.id for one in present):
-        raise Retryable(f"{leader.name} still leads")
+    deadline = time.monotonic() + HAND_OVER_SECONDS
+    while True:
+        try:
+            present = of.look(config)
+            of.all_well(present)  # they learn one after the other who leads
+            if not any(one.leader and one.id == leader.id for one in present):
+                return
+            problem = f"{leader.name} still leads"
+        except Retryable as error:
+            problem = str(error)
+        if time.monotonic() > deadline:
+            raise Retryable(f"the leadership of {leader.name} was not handed over: {problem}")
+        time.sleep(0.2)
 
 
 def _caught_up(config: EtcdConfig, connection: Connection, member: Member) -> None:
