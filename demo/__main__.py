@@ -142,7 +142,7 @@ def row_of(attempt: str) -> str:
 
 
 def abandoned_at(changes: list[protocol.Change], instant: str) -> float | None:
-    """When the owner abandoned the instant; None when it never did."""
+    """Time at which the owner abandoned the instant; None when it never did."""
     for change in changes:
         if change.of == (Kind.INSTANT, instant) and change.read(InstantRecord).state is InstantState.ABANDONED:
             return change.at

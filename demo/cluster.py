@@ -94,7 +94,7 @@ class PodLogs:
                 process.terminate()
 
     def first_seen(self, pod: str) -> datetime | None:
-        """When this program first saw the pod."""
+        """Time at which this program first saw the pod."""
         return self.seen[pod][1] if pod in self.seen else None
 
     def text(self, pod: str) -> str:

@@ -36,7 +36,7 @@ class Instant:
     requested: str
     action: str
     states: frozenset[str]
-    """Those of requested, inflight, completed that exist."""
+    """States among requested, inflight and completed that exist."""
     completed: str
     """Completion time; empty while pending."""
 

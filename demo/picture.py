@@ -55,7 +55,7 @@ MARKS = {
 }
 """The end of a bar as a path around its end: a font may lack such signs, or give them any width."""
 LEFT, RIGHT, TOP, HIGH, TALL = 150, 20, 44, 26, 14
-"""Of the SVG: its margins, and the heights of a row and of a bar."""
+"""Sizes of the SVG: its margins, and the heights of a row and of a bar."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Axis:
         return max(self.end - self.begin, 1.0)
 
     def at(self, moment: float) -> float:
-        """Where a moment is; what lies outside is at the nearer end."""
+        """Position of a moment; one outside the picture is at the nearer end."""
         part = (moment - self.begin) / self.seconds
         return self.left + self.width * min(1.0, max(0.0, part))
 

@@ -187,7 +187,7 @@ def _held(change: Change, start: float, end: float, who: dict[str, str]) -> Held
 
 @dataclass(frozen=True)
 class Settling:
-    """How one dead incarnation was settled: when each phase was first seen, Unix seconds."""
+    """Settling of one dead incarnation: when each phase was first seen, Unix seconds."""
 
     inc: str
     attempt: str

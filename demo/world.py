@@ -206,7 +206,7 @@ def upload(screen: Screen, lake: Lake) -> None:
 
 
 def etcd_identity(namespace: str = OPERATOR_NAMESPACE, etcd: str = ETCD) -> Path:
-    """Folder with the gateway's certificate as it is now; it may have been renewed since."""
+    """Folder with the gateway's current certificate, which may have been renewed."""
     identity = read_secret(namespace, f"{etcd}-gateway")
     if not identity:
         raise DemoFailed(

@@ -31,7 +31,7 @@ const (
 	apiPatience = time.Second
 	// A question that nobody waits for any more may still be answered, for the next one who asks.
 	questionFor = 3 * time.Second
-	// What the API server said serves for this long where no host is accused by it: until then the time
+	// An answer of the API server is used for this long while it accuses no host: until then the time
 	// that has passed is added. Its clock may be set, so it is asked again.
 	dateFor = time.Minute
 )

@@ -36,7 +36,7 @@ type contract struct {
 	single  map[string]bool
 	// Kind of key to its longest value; "" is every other key.
 	longest map[string]int
-	// What may have become of an instant, as a settle record says it; the states of a recorded one.
+	// Outcomes of an instant in a settle record; states of a recorded one.
 	outcomes, states []string
 }
 

@@ -10,7 +10,7 @@ require (
 	google.golang.org/grpc v1.83.2
 )
 
-// Of tests: HTTP/2 frame by frame.
+// For tests: HTTP/2 frame by frame.
 require golang.org/x/net v0.61.0
 
 require (

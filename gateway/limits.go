@@ -23,7 +23,7 @@ type limits struct {
 	requestsPerSecond          float64
 	watches                    int
 	keys, storedBytes          int64
-	// Of the answers to one table, and so of one answer; and of all of them.
+	// Limit for the answers to one table, and so for one answer; limit for all answers.
 	answerBytes, memoryBytes int64
 
 	mu    sync.Mutex
@@ -89,9 +89,9 @@ const (
 	watchesOfPods = 32
 	// So many operations or comparisons cost as much as a request with one.
 	operationsPerRequest = 8
-	// What etcd keeps of a change beside key and value: its revision, and where it stands in the page.
+	// Bytes that etcd keeps for a change besides key and value: its revision, and its position in the page.
 	revisionBytes = 64
-	// How long a request waits for memory, and how many of a table do at once.
+	// Time that a request waits for memory, and number of a table's requests that may wait at once.
 	answerPatience = 500 * time.Millisecond
 	maxWaiting     = 512
 )

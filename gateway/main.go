@@ -205,7 +205,7 @@ func connect(s settings, answerBytes int64) (*upstream, []member, error) {
 			grpc.WithDisableRetry(),
 			grpc.WithConnectParams(reconnecting),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
-			// What a stream holds that its client does not read.
+			// Bytes that a stream holds while its client does not read.
 			grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(1<<20),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(answerBytes))))
 		if err != nil {
@@ -307,15 +307,15 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return shown.get() },
 		}), g.crowd}),
-		// What grpc takes of a message before somebody reads it. Without these it makes room for as much as
-		// the connection can carry.
+		// Bytes of a message that grpc accepts before they are read. Without these it makes room for as much
+		// as the connection can carry.
 		grpc.InitialWindowSize(64<<10), grpc.InitialConnWindowSize(256<<10),
 		// A transaction of our clients puts one value of 256 KiB at most: a settle record.
 		grpc.MaxRecvMsgSize(512<<10),
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2("proto"), &g.handed}),
 		grpc.StatsHandler(connections{}),
 		grpc.InTapHandle(g.tap),
-		// What a stranger may make this process hold before its token is looked at.
+		// Limits on what this process holds for a client before it checks the token.
 		grpc.MaxHeaderListSize(2*maxTokenBytes),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.MaxConcurrentStreams(streamsOfConnection),

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Of one member of etcd; it has some 200 KB.
+// Limit for one member of etcd, which has some 200 KB.
 const maxMetricsBytes = 8 << 20
 
 type counts struct {
@@ -116,7 +116,7 @@ func (a access) refusal(authorization string) int {
 		return http.StatusServiceUnavailable // a token that cannot be read opens nothing
 	}
 	scheme, given, _ := strings.Cut(authorization, " ")
-	// Of their sums: the time of a comparison does not tell the token's length.
+	// Hashes are compared, so the time of the comparison does not reveal the token's length.
 	one, other := sha256.Sum256([]byte(strings.TrimSpace(given))), sha256.Sum256([]byte(token))
 	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(one[:], other[:]) != 1 {
 		return http.StatusUnauthorized

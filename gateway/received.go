@@ -43,9 +43,9 @@ type client struct {
 	net.Conn
 	raw net.Conn // beneath TLS
 	of  *crowd
-	// Whose it is, as limits name it: the namespace of its last call, before one its address.
+	// Owner, as limits name it: the namespace of its last call; before the first call its address.
 	who atomic.Pointer[string]
-	// What it was sent and has not read; nil before the first answer that is held.
+	// Bytes that were sent to it and that it has not read; nil before the first answer that is held.
 	answers atomic.Pointer[connection]
 
 	mu       sync.Mutex
@@ -58,19 +58,19 @@ type client struct {
 // sent is what the client has sent on a stream that is open.
 type sent struct {
 	received, granted int64
-	// Of the message that has begun: its bytes so far, those that are to come, and its head.
+	// The message that has begun: its bytes so far, the bytes to come, and its head.
 	begun, left int64
 	head        [messageHead]byte
 	headed      int
 }
 
 const (
-	// What grpc puts before each message: a byte for its compression, four for its length.
+	// Bytes that grpc puts before each message: one for its compression, four for its length.
 	messageHead = 5
-	// What a frame of a message costs beside its bytes: grpc keeps each in a buffer of its own until the
+	// Memory of a message's frame besides its bytes: grpc keeps each frame in a separate buffer until the
 	// message is whole, and an entry in two lists.
 	frameBytes = 64
-	// What a stream costs beside bytes: two goroutines and what grpc knows of it.
+	// Memory of a stream besides its bytes: two goroutines and grpc's data about it.
 	streamBytes = 16 << 10
 	// grpc makes room for a stream again when so much of it was read: an honest one counts as much.
 	readBytes    = 16 << 10

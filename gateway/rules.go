@@ -636,7 +636,7 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		if s.node != "" && value.Node != s.node {
 			return denied("registration %q: node must be %q, where pod %s/%s runs, and not %q", put.Key, s.node, s.namespace, s.pod, clip([]byte(value.Node)))
 		}
-		// What it has registered already it may say anew: the guard compares that it still stands.
+		// It may repeat its registration: the guard compares that the registration is still there.
 		mayRegister := func() bool { return have.admitted || bytes.Equal(have.by, put.Key) }
 		if !mayRegister() { // an admission may be younger than what is remembered
 			r.withdrawn(s, table)
@@ -651,7 +651,7 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	case "alive":
 		return own(name)
 	case "queue":
-		// Whoever reads a ticket takes the incarnation from either place.
+		// Readers of a ticket take the incarnation from either place.
 		if value.Inc != "" && value.Inc != incOfTicket(name) {
 			return denied("ticket %q: inc must be %q, and not %q", put.Key, incOfTicket(name), clip([]byte(value.Inc)))
 		}
@@ -738,7 +738,7 @@ func (r *rules) delete(ctx context.Context, s subject, del *pb.DeleteRangeReques
 	return nil
 }
 
-// What a ticket's name ends with: `-<nonce>`, a UUID with hyphens of its own.
+// End of a ticket's name: `-<nonce>`, a UUID, which has hyphens itself.
 var ticketNonce = regexp.MustCompile(`-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // incOfTicket: the incarnation in the name `<inc>-<nonce>` of a ticket; empty, and so nobody's, for any other name.

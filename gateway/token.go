@@ -82,7 +82,7 @@ func (v *verifier) follow(log *slog.Logger) {
 			log.Warn("the keys of the tokens' issuer cannot be read", "why", err.Error())
 		} else {
 			v.mu.Lock()
-			// What a withdrawn key has signed is not known any more.
+			// Tokens that a withdrawn key has signed are not known any more.
 			v.keys, v.issuer, v.loaded, v.known = keys, issuer, time.Now(), map[[32]byte]subject{}
 			v.mu.Unlock()
 		}
@@ -238,7 +238,7 @@ func newAPIServer(at, caFile, tokenFile string) (*apiServer, error) {
 		return nil, fmt.Errorf("-api-server: https://host:port, not %q", at)
 	}
 	trusted := (&authority{file: caFile}).config(host.Hostname(), nil)
-	// Of HTTP/1.1, whose connection goes with a request that has no answer: the next one makes another.
+	// HTTP/1.1: its connection is closed with a request that has no answer, and the next one opens another.
 	transport := &http.Transport{TLSClientConfig: trusted, IdleConnTimeout: 5 * time.Minute}
 	return &apiServer{url: strings.TrimRight(at, "/"), tokenFile: tokenFile, client: &http.Client{Timeout: 5 * time.Second, Transport: transport}}, nil
 }

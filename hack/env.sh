@@ -13,7 +13,7 @@ REPO=$(dirname "$HACK")
 export HUDI_OPERATOR_CACHE HUDI_OPERATOR_CLUSTER
 
 CACHE=$HUDI_OPERATOR_CACHE
-BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, etcd-probe, coredns, pause, helm, versitygw, fake-gcs-server, kube-router
+BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, etcdutl, etcd-probe, coredns, pause, helm, versitygw, fake-gcs-server, kube-router
 LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
 JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/jars/fetch-jars)

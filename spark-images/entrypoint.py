@@ -25,7 +25,7 @@ BACKEND = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 
 
 def command(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """What to run instead of this process. Raises KeyError for a variable that is missing."""
+    """Command to run instead of this process. Raises KeyError for a missing variable."""
     role, *others = arguments
     if role in MODULES:
         return ["python3", "-m", MODULES[role], *others]

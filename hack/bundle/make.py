@@ -5,8 +5,8 @@
     python -m hack.bundle.make --beside FILE       write what a bundle cannot have
 
 A bundle (registry+v1) may have few kinds of objects: neither StatefulSets nor admission policies.
-What is missing in it is put beside it: etcd, the gateway, the policies that protect the evidence,
-and the configuration, which a person edits. It is applied before the bundle is installed.
+The missing parts are put beside it: etcd, the gateway, the policies that protect the evidence, and
+the configuration, which a person edits. It is applied before the bundle is installed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ CHART = ROOT / "charts" / "hudi-operator" / "Chart.yaml"
 BUNDLE = ROOT / "bundle"
 PACKAGE, CHANNEL = "hudi-operator", "alpha"
 ACCOUNT = "hudi-operator"
-"""Of the operator; OLM creates it from the CSV."""
+"""Account of the operator; OLM creates it from the CSV."""
 IN_THE_BUNDLE = frozenset({("ClusterRole", ""), ("Service", "operator"), ("PodDisruptionBudget", "operator")})
 """Kind and component of objects that go beside the CSV into the bundle; empty: of any component."""
 LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by")
-"""What says that Helm has made an object."""
+"""Labels with which Helm marks its objects."""
 Object = dict[str, Any]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DESCRIPTION = """\
@@ -57,7 +57,7 @@ HEAD = "# Made by `python -m hack.bundle.make`; do not edit.\n"
 
 
 def objects(manifests: str) -> list[Object]:
-    """Those of one file."""
+    """Objects of one file."""
     return [one for one in yaml.load_all(manifests, Loader=LOADER) if one]
 
 
@@ -76,7 +76,7 @@ def _bound(found: list[Object], kind: str) -> list[Object]:
 
 
 def by_olm(found: list[Object]) -> list[Object]:
-    """What the CSV stands for, so that OLM makes it."""
+    """Objects that OLM makes, because the CSV represents them."""
     made = [one for kind in ("Role", "ClusterRole") for one in _bound(found, kind)]
     names = {(one["kind"], one["metadata"]["name"]) for one in made}
     bindings = [
@@ -212,7 +212,7 @@ def dumped(one: Object) -> str:
 
 
 def files(manifests: str) -> dict[str, str]:
-    """What is made of bundle/, by path in it."""
+    """Generated files of bundle/, by path in it."""
     found = objects(manifests)
     made = {f"manifests/{PACKAGE}.clusterserviceversion.yaml": HEAD + dumped(csv(found))}
     made |= {
@@ -228,7 +228,7 @@ def files(manifests: str) -> dict[str, str]:
 
 
 def file_beside(manifests: str) -> str:
-    """What is applied before the bundle is installed."""
+    """Manifests that are applied before the bundle is installed."""
     return "---\n".join([HEAD, *map(dumped, beside(objects(manifests)))])
 
 

@@ -24,7 +24,9 @@ BOUNDS = (
 )
 """Keywords that hudi_operator.model.status_bounds keeps."""
 _NEEDED = {"string": {"enum", "format", "maxLength"}, "integer": {"format"}, "array": {"maxItems"}}
-"""Of these one: a value without a bound may be larger than an object of the API server."""
+"""Bounds, one of which each value needs: a value without one may be larger than an object of the
+API server.
+"""
 NO_BOUNDS = ("description", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
 
 

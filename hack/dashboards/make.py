@@ -33,7 +33,7 @@ GREY = [(None, "text")]
 
 
 def about(*expressions: str) -> str:
-    """What the first metric of a panel means."""
+    """Meaning of the first metric of a panel."""
     found = re.search(r"\b(hudi_(?:operator|gateway)_\w+)", expressions[0])
     return TEXTS[found[1]] + "." if found else ""
 
@@ -75,7 +75,7 @@ def lines(
 
 
 def states(title: str, expression: str, legend: str, *, span: int = 24, height: int = 9) -> statetimeline.Panel:
-    """When something was 1 and when 0."""
+    """Panel that shows when something was 1 and when 0."""
     panel = statetimeline.Panel().title(title).description(about(expression)).datasource(SOURCE)
     panel = panel.height(height).span(span).min(0).max(1).show_value(common.VisibilityMode.NEVER)
     no, yes = (

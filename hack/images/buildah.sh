@@ -3,7 +3,7 @@
 bh() { unshare --mount buildah --root "$IMAGES/store" --runroot "$IMAGES/run" --storage-driver overlay "$@"; }
 
 # bh_build NAME CONTEXT [buildah options]: build CONTEXT's Dockerfile, reusing every unchanged layer.
-# Where this machine needs a CA bundle of its own to reach the package registries (SSL_CERT_FILE is set),
+# If this machine needs its own CA bundle to reach the package registries (SSL_CERT_FILE is set),
 # that one file is bound into the build, with a pip.conf that names it; neither becomes part of the image.
 bh_build() {
   local name=$1 context=$2 volumes=() pip=$IMAGES/build-pip.conf

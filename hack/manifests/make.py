@@ -29,7 +29,7 @@ CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hud
 RELEASE = "hudi-operator"
 REGISTRY = "--set=images.registry=registry.example.com/hudi-operator"
 EXAMPLE = '--set-json=config.pathPrefixes={"flights": ["s3a://lake/"]}'
-"""What the overlay's config.yaml says otherwise than the base's."""
+"""Values of the overlay's config.yaml that differ from the base's."""
 HEAD = """\
 # hudi-operator without Helm: everything that the chart installs, with its default values. Made by `make manifests` from
 # charts/hudi-operator; do not edit. deploy/README.md says how it is used.
@@ -53,7 +53,7 @@ def helm() -> str:
 
 
 def rendered(*options: str, namespace: str = RELEASE) -> str:
-    """What the chart installs. CalledProcessError when it refuses the values."""
+    """Manifests that the chart installs. CalledProcessError when it refuses the values."""
     command = (helm(), "template", RELEASE, str(CHART), "--namespace", namespace, "--skip-tests", *options)
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.removeprefix("---\n")
 
@@ -76,7 +76,7 @@ def configuration(manifests: str) -> str:
 
 
 def files() -> dict[str, str]:
-    """What is made of deploy/, by path in it."""
+    """Generated files of deploy/, by path in it."""
     file = install(REGISTRY)
     return {
         "install/install.yaml": file,

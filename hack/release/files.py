@@ -43,7 +43,7 @@ from hack.sbom.sbom import LOCKS
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ("operator", "spark", "gateway", "etcd", "console")
-"""What a release publishes; `s3` is of the tests."""
+"""Images that a release publishes; `s3` belongs to the tests."""
 SUMS = "SHA256SUMS"
 REGISTRY = re.compile(r"[a-z0-9.-]+(:\d+)?(/[a-z0-9._-]+)+")
 IMAGE = re.compile(r"^\s*(?:- )?(?:image|sparkImage): \"?(\S+?)\"?$", re.MULTILINE)
@@ -63,7 +63,7 @@ class Release:
     registry: str
     url: str
     bills: Path | None = None
-    """Where those of the images are; None: no image was built."""
+    """Folder with the bills of the images; None: no image was built."""
 
 
 def chart(out: Path, of: Release) -> None:
@@ -99,7 +99,7 @@ def package(out: Path, of: Release) -> None:
 
 
 def bills(out: Path, of: Release) -> None:
-    """Of the images, as hack/images/build-images has made them; or of the locks.
+    """Write the bills of the images, as hack/images/build-images has made them; or of the locks.
 
     A folder with bills of several architectures has `NAME.ARCHITECTURE.cdx.json`.
     """
@@ -183,7 +183,7 @@ def _member(packed: tarfile.TarFile, name: str) -> bytes:
 
 
 def faults(out: Path, of: str) -> list[str]:
-    """What of a folder is not of this version, or has another sum than it says."""
+    """Files of a folder that are not of this version, or whose sum differs from the stated one."""
     found = [f"{where} is {said}, not {of}" for where, said in versions(out) if said != of]
     if not (out / SUMS).exists() or (out / SUMS).read_text(encoding="utf-8") != sums(out):
         found.append(f"{SUMS} is not of these files")

@@ -1,4 +1,4 @@
-"""Whether a tag may be released: what can be told without running anything.
+"""Check whether a tag may be released, as far as possible without running anything.
 
     python -m hack.release.ready v0.1.0
     python -m hack.release.ready --notes        what CHANGELOG.md says of this version

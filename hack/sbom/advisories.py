@@ -39,14 +39,14 @@ TOLD = Path(__file__).with_name("vulnerabilities.yaml")
 PAGE = ROOT / "docs/operate/vulnerabilities.md"
 READ = re.compile(r".+\.(json|ya?ml)|(.*/)?advisories-maven\.csv")
 LEFT_OUT = re.compile(r"(^|/)(unreviewed|\.github|excluded)/")
-"""Of a database: what nobody has assigned to a package and its versions."""
+"""Entries of a database that nobody has assigned to a package and its versions."""
 CLASSIFIER = re.compile(r"-(?:(?:linux|osx)-\w+|core|shaded-protobuf|shaded)$")
-"""What follows the version in the name of one of pyspark's jars."""
+"""Suffix after the version in the name of one of pyspark's jars."""
 POM = re.compile(r"META-INF/maven/([^/]+)/([^/]+)/pom\.properties")
 
 Order = Callable[[str], Any]
 ORDERS: Mapping[str, Order] = {"Maven": MavenVersion, "PyPI": PypiVersion, "Go": GolangVersion}
-"""How versions of an ecosystem are compared: by the rules of Maven, of PEP 440, of Go's modules."""
+"""Version comparison for each ecosystem: by the rules of Maven, of PEP 440, of Go's modules."""
 DECISIONS = {
     "upgraded": "the image has a version in which it is fixed",
     "removed": "the jar is not in the image",
@@ -93,7 +93,7 @@ class Vulnerability:
 
 @dataclass(frozen=True)
 class Entry:
-    """What vulnerabilities.yaml tells of a part."""
+    """Entry of a part in vulnerabilities.yaml."""
 
     part: Part
     image: str
@@ -120,7 +120,7 @@ def of_bill(bill: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def of_jar(name: str, jar: Path) -> Iterator[Part]:
-    """What a jar says of itself and of what is packed into it."""
+    """Parts that a jar names: itself, and those that are packed into it."""
     with zipfile.ZipFile(jar) as opened:
         for entry in opened.namelist():
             if match := POM.fullmatch(entry):
@@ -219,7 +219,7 @@ def _position(order: Order, version: str) -> Any:
 def within(events: Iterable[Mapping[str, str]], version: str, order: Order) -> bool:
     """Whether the range that these events of OSV describe contains a version.
 
-    What cannot be compared counts as affected: a reader then decides.
+    A version that cannot be compared counts as affected: a reader then decides.
     """
     place = _position(order, version)
     if place is None:

@@ -5,7 +5,7 @@
 Parts and versions are those of the bills of materials. The licence of a Debian package is read in
 its copyright file, that of a Python package in its METADATA, both in the image; that of a jar in
 its bill, or in the jar (pom.xml, manifest, LICENSE); that of a Go module in the LICENSE of the
-module that the build used. What is found in none of them is shown as not found.
+module that the build used. A part that is found in none of them is shown as not found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hack.sbom.sbom import OFFICIAL_SITE, SITE, Image, normal
 
 Component = dict[str, Any]
 IMAGES = ("operator", "gateway", "spark", "etcd")
-"""Those that are meant to be pushed; `s3` is a server of the tests."""
+"""Images that are meant to be pushed; `s3` is a server of the tests."""
 NOT_FOUND = "not found"
 DOCS = "usr/share/doc/"
 OURS = "Apache-2.0"
@@ -83,13 +83,13 @@ def of_text(text: str) -> str:
     found = [name for name, words in TEXTS if re.search(words, text, re.IGNORECASE | re.DOTALL)]
     if "BSD-3-Clause" in found:
         found.remove("BSD-2-Clause")
-    if found[:1] == ["Apache-2.0"] and len(text) < 13000:  # its own text speaks of no other licence
+    if found[:1] == ["Apache-2.0"] and len(text) < 13000:  # its own text names no other licence
         found = found[:1]
     return " AND ".join(found)
 
 
 def of_name(name: str) -> str:
-    """The usual name of a licence; an unknown one stays as it is."""
+    """The usual name of a licence; an unknown one stays unchanged."""
     name = " ".join(name.split())
     return next((short for words, short in NAMES if re.search(words, name, re.IGNORECASE)), name)
 
@@ -193,7 +193,7 @@ def licence(part: Component, image: Parts, paths: dict[str, str], modules: Path)
 
 
 def places(image: Image) -> dict[str, str]:
-    """Where a part is: copyright files, METADATA by name and version, jars by name."""
+    """Location of each part: copyright files, METADATA by name and version, jars by name."""
     found = {}
     for path in image:
         if match := re.fullmatch(rf"(?:{SITE}|{OFFICIAL_SITE})/([^/]+)-([^/-]+)\.dist-info/METADATA", path):

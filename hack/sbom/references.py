@@ -1,4 +1,4 @@
-"""Which jars name a package: what is behind a reason in vulnerabilities.yaml.
+"""List the jars that name a package, as evidence for a reason in vulnerabilities.yaml.
 
     python -m hack.sbom.references JARS PACKAGE...
 

@@ -98,7 +98,7 @@ class Image:
 
 
 def locked(lock: Path) -> dict[str, Component]:
-    """What cyclonedx-py makes of a lock: normal name to component."""
+    """Components that cyclonedx-py reads from a lock, by normal name."""
     command = (sys.executable, "-m", "cyclonedx_py", "requirements", str(lock), "--output-reproducible", "-o", "-")
     made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     components: list[Component] = json.loads(made).get("components", [])
@@ -258,7 +258,7 @@ def examine(name: str, image: Image, jars: Path, binaries: Path) -> tuple[list[C
 
 
 def shaded(parts: Iterable[Component], pins: Mapping[str, str]) -> list[str]:
-    """What our jar contains that the build has not checked."""
+    """Parts of our jar that the build has not checked."""
     pinned = set(pins.values())
     return [
         f"jar {part['purl']}: not in etcd-lock/checksums.sha256"

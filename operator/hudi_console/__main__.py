@@ -20,13 +20,13 @@ from hudi_console.server import MOST_STREAMS, Pages
 
 LOG = logging.getLogger("hudi_console")
 CERTIFICATE_SECONDS = 60.0
-"""How often the certificate and the authorities are read again: they may have been renewed."""
+"""Interval at which the certificate and the authorities are reread; they may have been renewed."""
 
 
 class _NoWords(logging.Filter):
-    """Of what aiohttp logs of requests that it cannot read, the type of the error alone.
+    """Reduce aiohttp's log of requests that it cannot read to the type of the error.
 
-    Its words quote the request, and with it a token.
+    The message quotes the request, and with it a token.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -107,7 +107,7 @@ def _context(given: argparse.Namespace) -> ssl.SSLContext | None:
 
 
 def _read(context: ssl.SSLContext, given: argparse.Namespace) -> None:
-    """The certificate as it is now; one that cannot be read leaves the one before."""
+    """Reload the certificate; if it cannot be read, the previous one stays."""
     try:
         context.load_cert_chain(given.tls_cert, given.tls_key)
     except (OSError, ssl.SSLError) as error:

@@ -1,7 +1,7 @@
-"""What the console may ask of the API server, and in whose name: nothing else is passed on.
+"""Requests that the console may send to the API server, always with the token of the user.
 
-A path is made of names that were checked, never of a path that a browser has sent. Of the headers
-of a browser the token alone goes on. There is one method, GET.
+Paths are built of checked names, never taken from a browser. Of a browser's headers only the token
+is forwarded. The only method is GET.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 class Kind(Enum):
-    """What is read: the path of the API, the resource, and what is fixed of its selectors."""
+    """Readable resources: path of the API, resource, and fixed parts of the selectors."""
 
     TABLES = ("/apis/hudioperator.io/v1alpha1", "huditables", "", "")
     WRITERS = ("/apis/hudioperator.io/v1alpha1", "hudiwriters", "", "")
@@ -152,7 +152,7 @@ def from_own_page(method: str, headers: Mapping[str, str]) -> None:
     """Refuse what the page does not send: other methods, and requests of other sites.
 
     A proxy that signs users in may add their token to whatever their browser sends, also for a page
-    of somebody else. That page could not read the answer; it is not even asked for.
+    of somebody else. That page could not read the answer, so the request is not sent at all.
     """
     if method not in ("GET", "HEAD"):
         raise Refused(405, f"method {method[:16]}: the console only reads")

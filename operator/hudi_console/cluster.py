@@ -21,9 +21,9 @@ JsonDict = dict[str, Any]
 PAGE = 500
 """Objects of one answer to a list."""
 MOST_BYTES = 64 << 20
-"""Of one answer, and of one line of a watch; an object of Kubernetes has at most 3 MiB."""
+"""Limit for one answer, and for one line of a watch; an object of Kubernetes has at most 3 MiB."""
 MOST_OPTIONAL = 8 << 20
-"""Of a whole list of pods or Events: their authors choose how long these are."""
+"""Limit for a whole list of pods or Events: their authors choose how long these are."""
 MOST_REFUSAL = 64 << 10
 MOST_LISTS = 3
 """Answers to lists that are read at once, for all users: each is held whole until it is read."""
@@ -63,7 +63,7 @@ class Cluster:
     async def items(
         self, question: Question, token: str, kept: Callable[[JsonDict], JsonDict]
     ) -> tuple[list[JsonDict], str]:
-        """What is kept of all objects, and the version that the list is of."""
+        """List all objects, reduced by ``kept``, and return them with the version of the list."""
         for _ in range(_LISTS):
             with suppress(Gone):  # a list that takes long may lose its rest
                 return await self._listed(question, token, kept)
@@ -101,7 +101,7 @@ class Cluster:
             raise
 
     async def changes(self, question: Question, token: str, version: str) -> AsyncIterator[tuple[str, JsonDict]]:
-        """What changes from a version on, until the API server ends the watch.
+        """Watch changes from a version on, until the API server ends the watch.
 
         Yields what happened (ADDED, MODIFIED, DELETED, BOOKMARK), and the object.
         """
@@ -174,7 +174,7 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _object(text: bytes) -> JsonDict:
-    """What a line or an answer says."""
+    """Parse a line or an answer as a JSON object."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -191,7 +191,7 @@ async def connected(server: str, ca_file: str = "") -> AsyncIterator[Cluster]:
         raise ValueError(f"the API server {server!r}: it must be https://HOST:PORT, because tokens go there")
     context = await asyncio.to_thread(ssl.create_default_context, cafile=ca_file or None)
     connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=30)
-    # Nothing but the user adds to a request, or sees it: no cookies, no proxy, no .netrc.
+    # Requests contain only data of the user, and go nowhere else: no cookies, no proxy, no .netrc.
     async with aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=True
     ) as session:

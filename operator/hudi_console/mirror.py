@@ -1,4 +1,4 @@
-"""Objects as they are now, for as long as somebody looks at them.
+"""Current objects, mirrored for as long as a user views them.
 
 A mirror belongs to one request: what one user may see is never shown to another one.
 """
@@ -18,7 +18,7 @@ Key = tuple[str, str]
 AGAIN = 2.0
 """Seconds before a watch is asked for again that did not end by itself."""
 TRIES = 5
-"""How often in a row the API server may fail."""
+"""Number of consecutive failures of the API server that are tolerated."""
 NAMES = {Kind.TABLES: "HudiTable", Kind.WRITERS: "HudiWriter"}
 
 
@@ -36,7 +36,7 @@ def table_key(raw: JsonDict) -> Key:
 
 
 class Mirror:
-    """The objects of some lists. ``kept``: what is kept of an object."""
+    """The objects of some lists. ``kept``: reduces an object to the part that is kept."""
 
     def __init__(
         self, cluster: Cluster, token: str, questions: Sequence[Question], kept: Callable[[JsonDict], JsonDict]

@@ -1,4 +1,4 @@
-"""What browsers are answered: the files of the page, and what `views` says, once or as a stream.
+"""Web server: the files of the page, and the data of `views`, once or as a stream.
 
 A stream is one JSON document for each line, as a watch of Kubernetes is. The page reads it with its
 token in a header, which it could not do with server-sent events.
@@ -49,7 +49,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 CALM = 1.0
 """Seconds that a change waits for others."""
 AT_LEAST = 15.0
@@ -57,7 +57,7 @@ AT_LEAST = 15.0
 has gone is noticed.
 """
 LONGEST = 3600.0
-"""Seconds of a stream; the page then asks again."""
+"""Duration of a stream in seconds; the page then requests it again."""
 MOST_STREAMS = 40
 MOST_ANSWERS = 8
 """Requests without a stream that are answered at once."""
@@ -68,7 +68,7 @@ Document = AsyncGenerator[JsonDict]
 
 
 class Places:
-    """So many requests at once, and a quarter of them in the name of one token."""
+    """Limit on concurrent requests, and a quarter of it for those with one token."""
 
     def __init__(self, number: int) -> None:
         self._free, self._most = number, max(1, number // 4)
@@ -101,7 +101,7 @@ class Pages:
         self._files = {path.name: path.read_bytes() for path in sorted(FILES.iterdir()) if path.suffix in TYPES}
 
     def application(self) -> web.Application:
-        """What aiohttp serves."""
+        """Build the aiohttp application."""
         app = web.Application(middlewares=[_guarded])
         app.on_response_prepare.append(_with_headers)
         app.router.add_get("/", self._page)
@@ -193,7 +193,7 @@ class Pages:
                 yield {**told, "at": _now(), "all": False, "rows": fresh, "gone": gone}
 
     async def _allowed(self, token: str) -> tuple[str, ...]:
-        """Those of the operator's namespaces in which the user may list tables and writers."""
+        """Namespaces of the operator in which the user may list tables and writers."""
         found: list[str] = []
         refused: Refused | None = None
         for space in self._namespaces:
@@ -238,8 +238,8 @@ class Pages:
     ) -> AsyncGenerator[tuple[why.World, list[JsonDict] | None]]:
         """A namespace now, and after each change that concerns the table, or the writer's table.
 
-        The first question is about it. What changes beside it is told when a while has passed; pods
-        and Events are listed now and then.
+        The first question is about it. Changes of other objects are sent after a while; pods and
+        Events are listed periodically.
         """
         mirror = Mirror(self._cluster, token, questions, views.kept)
         await mirror.begin()

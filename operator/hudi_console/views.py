@@ -1,4 +1,4 @@
-"""What the pages show, as JSON.
+"""Data of the pages, as JSON.
 
 The answers of `kubectl hudi` to status, why, queue, history and timeline, side by side.
 """
@@ -14,9 +14,7 @@ from hudi_kubectl import lanes, past, pictures, why
 from hudi_kubectl.objects import AS_ASKED, FAILED, STALLED, JsonDict, Table, Thing, Writer, of_table, when
 
 GOOD, BAD, BUSY, QUIET = "good", "bad", "busy", "quiet"
-"""How a state or a condition is shown: as it should be, for a person to look at, on its way, and
-neither.
-"""
+"""Tones of a state or a condition: as it should be, in need of a person, in progress, neutral."""
 _TRUE_IS_GOOD = (*why.NORMAL_TRUE, "Ready", "BucketSafe", "CallbackDelivered", "CatalogSynced")
 _FALSE_IS_GOOD = (*why.NORMAL_FALSE, "CleaningHeld", *(kind for kind in why.REFUSED))
 _PASSING = ("RollbackPending", "AwaitingProofOfDeath", "Late", "ExecutorsMissing")
@@ -46,7 +44,7 @@ def kept(raw: JsonDict) -> JsonDict:
 
 
 def kept_in_short(raw: JsonDict) -> JsonDict:
-    """What the list of all tables needs of a table or a writer."""
+    """Reduce a table or a writer to the fields that the list of all tables needs."""
     meta, spec, status = (raw.get(part) or {} for part in ("metadata", "spec", "status"))
     told: JsonDict = {name: status[name] for name in _STATUS if name in status}
     told["conditions"] = [
@@ -68,12 +66,12 @@ def kept_in_short(raw: JsonDict) -> JsonDict:
 
 
 def kept_of_a_pod(raw: JsonDict) -> JsonDict:
-    """What says why a pod does not start."""
+    """Reduce a pod to the fields that say why it does not start."""
     return {"metadata": {"name": (raw.get("metadata") or {}).get("name")}, "status": raw.get("status")}
 
 
 def kept_of_an_event(raw: JsonDict) -> JsonDict:
-    """What lanes and history say of an Event."""
+    """Reduce an Event to the fields that lanes and history use."""
     about = raw.get("involvedObject") or {}
     return {
         **{name: raw.get(name) for name in ("lastTimestamp", "eventTime")},
@@ -91,7 +89,7 @@ def time(text: Any) -> str | None:
 
 
 def tone(condition: JsonDict) -> str:
-    """How a condition is shown."""
+    """Tone of a condition."""
     kind, status = condition.get("type"), condition.get("status")
     if kind not in (*_TRUE_IS_GOOD, *_FALSE_IS_GOOD):
         return QUIET
@@ -102,7 +100,7 @@ def tone(condition: JsonDict) -> str:
 
 
 def tone_of(thing: Table | Writer) -> str:
-    """How the state of a table or a writer is shown."""
+    """Tone of the state of a table or a writer."""
     if thing.state in (FAILED, STALLED):
         return BAD
     if isinstance(thing, Table):
@@ -128,7 +126,7 @@ def conditions(thing: Thing) -> list[JsonDict]:
 
 
 def sentence(table: Table, writers: Sequence[Writer], at: datetime) -> str:
-    """What waits, and why: the table's reason, else that of the first writer that has one.
+    """Summary of what waits, and why: the table's reason, else the first writer's that has one.
 
     Those that have failed go before those that merely wait.
     """
@@ -265,7 +263,7 @@ def _conflicts(writers: Sequence[Writer]) -> list[JsonDict]:
 
 
 def _told(thing: Table | Writer, writers: Sequence[Writer], events: Iterable[JsonDict] | None) -> list[JsonDict]:
-    """What has happened, the newest first."""
+    """History, newest first."""
     found = past.told(thing, writers, events or ())
     return [
         {"time": time(f"{at:%Y%m%d%H%M%S}000"), "who": who, "what": what}

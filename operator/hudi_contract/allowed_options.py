@@ -1,8 +1,8 @@
 """Options of Hudi, Spark, Spark's readers and Kafka's consumer that a user may set.
 
-What is on no list is refused, so that a new version of one of them cannot silently open a hole. The
-operator judges specs by these lists (`api/options.py`, `api/sources.py`, `api/kafka.py`), and
-`kubectl hudi import` translates by them.
+An option that is on no list is refused, so that a new version of one of them cannot silently open a
+hole. The operator judges specs by these lists (`api/options.py`, `api/sources.py`, `api/kafka.py`),
+and `kubectl hudi import` translates by them.
 """
 
 from __future__ import annotations

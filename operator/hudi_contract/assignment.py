@@ -55,7 +55,7 @@ class CatalogOrder(Record):
     """The catalog in which the table is listed: a Hive Metastore, or AWS Glue."""
 
     uris: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Of one metastore: `thrift://host:port`. Empty: Glue."""
+    """Addresses of one metastore: `thrift://host:port`. Empty: Glue."""
     region: str = field(default="", metadata=LEFT_OUT)
     """AWS region of Glue."""
     account: str = field(default="", metadata=LEFT_OUT)
@@ -70,7 +70,7 @@ class CatalogOrder(Record):
 
     @property
     def target(self) -> str:
-        """What a report is about: the catalog, database and table, and the HudiTable."""
+        """Target of a report: the catalog, database and table, and the HudiTable."""
         where = ",".join(self.uris) or f"glue:{self.region}:{self.account}"
         return f"{where} {self.database}.{self.table} {self.uid}"
 

@@ -1,10 +1,10 @@
-"""Defaults of a namespace for its HudiWriters: which fields may be in them, and who comes first.
+"""Defaults of a namespace for its HudiWriters: the fields that they may have, and their precedence.
 
-They stand in a ConfigMap of the namespace, as a part of a HudiWriter's spec. Whoever writes it is
-not asked for the verb `use`, so nothing in it names a Secret, an account, an image, a ConfigMap or
-a volume, or sets a variable of a container. A field for which the CRD has a default is none of
-them either: the API server writes that default into each HudiWriter, so nobody can tell whether its
-author has chosen it.
+They are in a ConfigMap of the namespace, as a part of a HudiWriter's spec. Its author does not need
+the verb `use`, so nothing in it names a Secret, an account, an image, a ConfigMap or a volume, or
+sets a variable of a container. Fields for which the CRD has a default are excluded, too: the API
+server writes that default into each HudiWriter, so it is not known whether its author has chosen
+it.
 
 A writer's own fields come first, field by field: maps by key, everything else as a whole.
 """
@@ -24,7 +24,7 @@ CONFIG_MAP: Final = "hudi-operator-defaults"
 KEY: Final = "defaults.yaml"
 """Its only key that is read: YAML, or JSON."""
 VERB: Final = "default"
-"""On hudiwriters: what the chart's policy asks of whoever writes that ConfigMap."""
+"""Verb on hudiwriters that the chart's policy requires of the author of that ConfigMap."""
 MOST_CHARACTERS: Final = 32_768
 
 WHOLE: Final = "whole"
@@ -65,7 +65,7 @@ class Under(NamedTuple):
 def problem(given: object, allowed: Mapping[str, Any] = FIELDS, at: str = "") -> str:
     """The first field that may not be there (field, value, rule); empty: there is none.
 
-    What a field's value may be is said by the spec of a HudiWriter.
+    The spec of a HudiWriter defines the allowed values of a field.
     """
     if not isinstance(given, Mapping):
         where = f"{at}: " if at else ""
@@ -111,7 +111,7 @@ def under(spec: Mapping[str, Any], given: Mapping[str, Any]) -> Under:
 
 
 def _without_those_of_the_template(given: Mapping[str, Any], own: object) -> JsonDict:
-    """Defaults for a pod, but for what a writer sets in the podTemplate.
+    """Defaults for a pod, except for fields that a writer sets in the podTemplate.
 
     The field beside the template comes before that in it: a default would come before the author.
     """
@@ -139,7 +139,7 @@ def _under(
     for name, value in given.items():
         kind, mine, where = allowed[name], own.get(name), f"{at}.{name}"
         if value is None or (mine is not None and (kind == WHOLE or not isinstance(mine, Mapping))):
-            continue  # what is no object where one belongs is the writer's own mistake, and is told as that
+            continue  # the writer's own mistake: not an object where one belongs; it is reported as such
         if kind == WHOLE:
             made[name] = value
             fields.append(where)

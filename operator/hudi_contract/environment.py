@@ -1,7 +1,7 @@
-"""What the operator gives to a driver or an agent, and the Python of the runtime finds there.
+"""Names of the inputs that the operator gives to a driver or an agent for Python code.
 
-Environment variables, files, keys of Secrets, classes of Spark's configuration. What only the Java
-module reads is named in `hudi_operator.manifests`.
+Environment variables, files, keys of Secrets, classes of Spark's configuration. Names that only the
+Java module reads are in `hudi_operator.manifests`.
 """
 
 from typing import Final

@@ -39,7 +39,7 @@ class AttemptName(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(Record):
-    """Which of two versions of a record is kept."""
+    """Rules that decide which of two versions of a record is kept."""
 
     mode: str = ""
     """A value of `MergeMode`; empty: EventTime with ordering columns, else CommitTime."""
@@ -111,7 +111,7 @@ class KafkaValue(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaSecurity(Record):
-    """How to connect to the brokers."""
+    """Settings of the connections to the brokers."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
@@ -134,6 +134,49 @@ class Kafka(Record):
     value: KafkaValue
     security: KafkaSecurity = field(default_factory=KafkaSecurity)
     options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JdbcIncremental(Record):
+    """The column by which a run reads what is new."""
+
+    column: str
+    start_from: str
+    """`Earliest`, `Latest` or a value of the column."""
+    lag: Count = 0
+    """How far below the position a read begins: numbers, days of a date, seconds of a time."""
+    max_rows_per_commit: Count | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JdbcPartitioning(Record):
+    """Ranges of a column that tasks read side by side."""
+
+    column: str
+    partitions: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jdbc(Record):
+    """A table or a query of a relational database (exactly one is set)."""
+
+    engine: str
+    """`PostgreSQL` or `MariaDB`."""
+    host: str
+    port: Count
+    database: str
+    table: str = ""
+    query: str = ""
+    incremental: JdbcIncremental | None = None
+    """None: each run reads everything."""
+    partitioning: JdbcPartitioning | None = None
+    """None: one task reads."""
+    fetch_size: Count
+    """Rows that the driver takes from the database at a time."""
+    tls: str
+    """`Verify` or `Off`."""
+    folder: str
+    """Directory with the Secret's keys as files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,11 +215,12 @@ class Python(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Source(Record):
-    """Where rows come from: exactly one is set."""
+    """Source of rows: exactly one is set."""
 
     files: Files | None = field(default=None, metadata=LEFT_OUT)
     hudi: Hudi | None = field(default=None, metadata=LEFT_OUT)
     kafka: Kafka | None = field(default=None, metadata=LEFT_OUT)
+    jdbc: Jdbc | None = field(default=None, metadata=LEFT_OUT)
     sql: Sql | None = field(default=None, metadata=LEFT_OUT)
     python: Python | None = field(default=None, metadata=LEFT_OUT)
 
@@ -190,7 +234,7 @@ class Transform(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Validation(Record):
-    """What must be true of each batch: a query, a number of rows, or columns without null."""
+    """Condition on each batch: a query, a number of rows, or columns without null."""
 
     name: str
     sql: str = ""
@@ -212,7 +256,7 @@ class Application(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictPolicy(Record):
-    """How a writer handles lost races."""
+    """Handling of lost races by a writer."""
 
     in_process: Count = 3
     """Retries of a batch within the attempt."""
@@ -242,7 +286,9 @@ class JobRecord(Record):
     """Attempts of one run share its committed progress; another run starts over."""
     driver_pod: str = ""
     predecessor_seconds: Count = 900
-    """How long it waits for the lock of an earlier attempt: longer than any drain of that lock."""
+    """Seconds for which it waits for the lock of an earlier attempt: longer than any drain of that
+    lock.
+    """
     table: TableOfJob
     source: Source | None = None
     """None: an application does its own writes, or nothing is read."""

@@ -29,7 +29,7 @@ TABLE_VERSION = int(protocol()["tableVersion"])
 PREFIX = str(protocol()["prefix"])
 """Default prefix P of all keys."""
 MAX_VALUE_BYTES = int(protocol()["maxValueBytes"])
-"""The longest value of kinds of keys that have no limit of their own."""
+"""Longest value of the kinds of keys that have no specific limit."""
 HUDI_VERSION = str(protocol()["hudiVersion"])
 """Release of Hudi to which a table is pinned unless its spec names one."""
 
@@ -127,6 +127,18 @@ def control_prefix(prefix: str, table_id: str) -> str:
 def tables_prefix(prefix: str, table_id: str) -> str:
     """Range of one table to which its drivers and agents write."""
     return f"{prefix}/tables/{table_id}/"
+
+
+PULSE = "pulse"
+"""Name of the key that says that the leading operator lives, below P/control/."""
+
+
+def pulse_key(prefix: str) -> str:
+    """Key that the leading operator writes again and again.
+
+    An etcd that was set back has an older one.
+    """
+    return f"{prefix}/{CONTROL}/{PULSE}"
 
 
 def agent_range(agent: str) -> str:

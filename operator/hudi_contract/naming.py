@@ -38,7 +38,7 @@ LABEL_ROLE = f"{GROUP}/role"
 LABEL_DRIVER = f"{GROUP}/driver"
 LABEL_AGENT = f"{GROUP}/agent"
 LABEL_PRIORITY_CLASS = f"{GROUP}/priority-class"
-"""Of an executor whose podTemplate names a priority class."""
+"""Label of an executor whose podTemplate names a priority class."""
 MANAGED = {"app.kubernetes.io/managed-by": "hudi-operator"}
 """The label of everything that the operator makes."""
 LABEL_COMPONENT = "app.kubernetes.io/component"
@@ -121,7 +121,7 @@ def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
 
 
 SPARK_KEY_SUFFIX = "-spark-key"
-"""How names of Secrets with a key of Spark's connections end."""
+"""Suffix of the names of Secrets with a key of Spark's connections."""
 
 
 def spark_key_name(pod: str) -> str:
@@ -130,7 +130,7 @@ def spark_key_name(pod: str) -> str:
 
 
 STORAGE_KEY_SUFFIX = "-storage-key"
-"""How names of Secrets with the storage credentials of one attempt end."""
+"""Suffix of the names of Secrets with the storage credentials of one attempt."""
 
 
 def storage_key_name(pod: str) -> str:

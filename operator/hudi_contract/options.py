@@ -1,4 +1,4 @@
-"""Which options of Hudi belong to the operator, and which to the table.
+"""Options of Hudi that belong to the operator, and those that belong to the table.
 
 A writer's options are checked three times: by the API server (CRD), by the operator before a
 launch, and by the runtime before a commit, because `job.json` may come from an older operator.

@@ -1,4 +1,4 @@
-"""How a process ends: classes of failures, exit codes, and codes of errors.
+"""Ends of a process: classes of failures, exit codes, and codes of errors.
 
 Exit codes and error codes are defined in ``protocol.json``, which the Java module reads as well:
 its JVM halts with two of them.
@@ -98,4 +98,4 @@ FIRST_CLASSES: Mapping[int, FailureClass] = MappingProxyType(
 HALTS = (FailureClass.FENCED, FailureClass.HEARTBEAT_LOST)
 """Classes whose exit code is one that the JVM itself halts with."""
 JVM_ENDED = "the driver's JVM ended with exit code"
-"""How the message of a runtime begins whose JVM is gone."""
+"""Prefix of the message of a runtime whose JVM has ended."""

@@ -20,7 +20,7 @@ from hudi_contract import naming
 from hudi_contract import reports as rp
 from hudi_contract import requests as rq
 from hudi_contract import table_keys as tk
-from hudi_contract.keys import CALLBACK, CATALOG, CREATE, FOREIGN, TIMELINE, Kind, abandoned, attempt_report
+from hudi_contract.keys import CALLBACK, CATALOG, CREATE, FOREIGN, PULSE, TIMELINE, Kind, abandoned, attempt_report
 from hudi_contract.requests import request_id
 from hudi_contract.settle import SettleRecord
 from hudi_contract.shape import JsonDict, Record, at, every_but, fields_of
@@ -29,8 +29,9 @@ from hudi_contract.words import RequestKind, Role
 MAX_BYTES = 1 << 20
 """A longer value is not parsed: no part of this project writes more than 256 KiB."""
 FREE_ELEMENTS, ELEMENT_BYTES = 32, 12
-"""A value has so many elements, and one more for each so many bytes, of objects and lists: parsed,
-one takes up to 50 times its bytes (F520). The gateway has the same bound (``values.go``).
+"""Limit on the elements of objects and lists in a value: this number, and one more for each
+ELEMENT_BYTES bytes. A parsed element takes up to 50 times its bytes (F520). The gateway has the
+same bound (``values.go``).
 """
 _TEXTS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?', re.DOTALL)
 _NONCE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -71,7 +72,7 @@ def read(stored: Stored | None, record: type[R]) -> R:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is known about the values of one kind of key."""
+    """Facts about the values of one kind of key."""
 
     record: type[Record]
     vital: frozenset[str] = frozenset()
@@ -102,6 +103,7 @@ _KINDS: Mapping[str, _Kind] = {
     Kind.ADMIT: _Kind(tk.Admit),
     Kind.FENCE: _Kind(tk.Fence),
     Kind.SEEN: _Kind(tk.Sighting),
+    PULSE: _Kind(tk.Pulse),
     Kind.ALIVE: _Kind(tk.Alive),
     Kind.WRITER: _Kind(tk.Registration),
     Kind.QUEUE: _Kind(tk.Ticket),
@@ -201,6 +203,6 @@ def _said_by_name(kind: str, name: str) -> JsonDict:
 def ticket_owner(name: str) -> str:
     """Incarnation in the name ``<inc>-<nonce>`` of a ticket.
 
-    Both are UUIDs with hyphens of their own.
+    Both are UUIDs, which have hyphens themselves.
     """
     return name[: -len(nonce[0])] if (nonce := _NONCE.search(name)) else name.rpartition("-")[0]

@@ -72,7 +72,7 @@ class BucketSettings(Record):
     harmful: tuple[str, ...] = ()
     """Settings that damage tables, one sentence each."""
     costly: tuple[str, ...] = ()
-    """What stays in the bucket although nobody needs it, one sentence each."""
+    """Objects that stay in the bucket although nobody needs them, one sentence each."""
     unknown: tuple[str, ...] = ()
     """Settings that the store did not disclose."""
 
@@ -159,7 +159,7 @@ class AttemptReport(Record):
     caught_up: bool = False
     """A streaming run caught up with its source at least once."""
     resumed_ms: Ms = field(default=0, metadata=LEFT_OUT)
-    """When a streaming run that had caught up found new input, the last time.
+    """Time at which a streaming run that had caught up last found new input.
 
     Its commit is due from then on. 0: never.
     """
@@ -197,7 +197,7 @@ class CatalogReport(Record):
     completion_time: Time = ""
     """Its completion time."""
     at_ms: Count = 0
-    """When it was synchronized; 0: never."""
+    """Time of the synchronization; 0: never."""
     failures: Count = 0
     """Consecutive failures since then."""
     begun: Count = field(default=0, metadata=LEFT_OUT)

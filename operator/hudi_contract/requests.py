@@ -72,7 +72,7 @@ class UnsavepointRequest(Record):
     kind: RequestKind = RequestKind.UNSAVEPOINT
     name: str = ""
     instant: Time = ""
-    """Of the savepoint, as a person has named it: any other one is refused."""
+    """Instant of the savepoint, as a person has named it: any other one is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,18 +121,18 @@ class MetadataRequest(Record):
 class HoldRequest(Record):
     """`request/hold-<name>`: there as long as the spec names the hold, also when its time is over.
 
-    It begins anew with another `since_ms`, and is proved once more with another `until_ms`.
+    It starts over with another `since_ms`, and is proved once more with another `until_ms`.
     """
 
     id: str = ""
     kind: RequestKind = RequestKind.HOLD
     name: str = ""
     table_uid: str = ""
-    """Of the HudiTable: another one with the same hold begins anew."""
+    """Uid of the HudiTable: another one with the same hold starts over."""
     instant: Time = ""
     """Requested time of the commit; empty: the last one."""
     since_ms: Ms = 0
-    """When the operator first saw it."""
+    """Time at which the operator first saw it."""
     until_ms: Ms = 0
 
 
@@ -229,8 +229,8 @@ class HoldDone(Record):
     until_ms: Ms = 0
     """Both of the request that it answers."""
     kept_until_ms: Ms = 0
-    """Until then its files are kept, by the clock of whoever would delete them: `until_ms`, and
-    what this clock may be ahead.
+    """Until then its files are kept, by the clock of the process that would delete them:
+    `until_ms`, and what this clock may be ahead.
     """
     granted: bool = field(default=False, metadata=LEFT_OUT)
     """It was `Completed` before its end was changed: no other commit is chosen for it."""
@@ -274,7 +274,7 @@ class RestoreDone(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Record):
-    """Who asked for a run of a table service: served when it is `Completed` or has `NothingToDo`.
+    """Origin of a run of a table service: served when it is `Completed` or has `NothingToDo`.
 
     A plan that is executed later serves them, too, if it was requested after `up_to`: it covers
     what the run saw.
@@ -311,7 +311,7 @@ class ServiceDone(Record):
     runs: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
     """The values of `runNonce` that were served, the last one at the end; at most `KEPT_RUNS`."""
     asked: Asked | None = field(default=None, metadata=LEFT_OUT)
-    """Who asked for a run and is not served; null: nobody."""
+    """Origin of a run that is not served yet; null: none."""
     inc: str = ""
     left_out: Count = 0
     """Partitions that the last clustering skipped. It runs again when fewer must be skipped,
@@ -393,7 +393,7 @@ class CallbackPosition(Record):
     lost: Count = 0
     """Number of those commits."""
     at_ms: Ms = 0
-    """When the last event was acknowledged; 0: none was."""
+    """Time at which the last event was acknowledged; 0: none was."""
 
 
 REQUESTS: Mapping[RequestKind, type[Record]] = {

@@ -1,7 +1,7 @@
 """Names behind which a secret is to be expected: of variables, options, keys of JSON.
 
-One list for everybody who shows something: the operator's messages, the runtime's, and Spark's own
-redaction. It errs on the side of hiding.
+One list for all outputs: the operator's messages, the runtime's, and Spark's own redaction. It errs
+on the side of hiding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PATTERN = (
     "(?i)secret|passw|pwd|token|credential|signature|private|api[._-]?key|access[._-]?key|account[._-]?key|"
     "(^|[._-])(key|sas|jwt|pem|json|dsn|auth|conn(ection)?[._-]?str(ing)?)([._-]|$)"
 )
-"""Also what Java's regular expressions accept, for `spark.redaction.regex`."""
+"""Pattern that Java's regular expressions also accept, for `spark.redaction.regex`."""
 _NAME = re.compile(PATTERN)
 _PLACE = re.compile(r"(?i)(file|path|dir|url|uri|host|endpoint|provider|alias)$")
 
@@ -32,7 +32,7 @@ WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"(?i)\b(Authorization\s*:\s*).*"), rf"\1{REDACTED}"),
 )
-"""How secrets stand in texts such as messages and logs, and what takes their place."""
+"""Patterns of secrets in texts such as messages and logs, with their replacements."""
 PREFIXES = "HUDI_OPERATOR_SECRET_PREFIXES"
 """Variable with the prefixes of variables that come from Secrets, separated by commas."""
 FOLDERS = "HUDI_OPERATOR_SECRET_FOLDERS"

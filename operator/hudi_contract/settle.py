@@ -85,7 +85,7 @@ class NamedPod(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SettledInstant(Record):
-    """What became of one instant of the incarnation."""
+    """Outcome of one instant of the incarnation."""
 
     action: str = ""
     outcome: Outcome | None = None
@@ -97,7 +97,7 @@ class SettledInstant(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SettleRecord(Record):
-    """How far the settling of a fenced incarnation has come.
+    """Progress of the settling of a fenced incarnation.
 
     The operator moves it from Fenced to RollingBack and from Swept to Settled; the agent fills
     `instants` and moves it from RollingBack to Swept.
@@ -121,12 +121,12 @@ class SettleRecord(Record):
     proofs: Mapping[str, Proof] = field(default_factory=dict)
     """By uid of the pod."""
     pods: Mapping[str, NamedPod] = field(default_factory=dict)
-    """Every pod that was ever listed for it, by uid."""
+    """Every pod that was ever listed for it and has no proof yet, by uid."""
     instants: Mapping[str, SettledInstant] = field(default_factory=dict)
     abandoned: bool = False
     """One of its instants was abandoned by its owner earlier."""
     times: Mapping[str, Ms] = field(default_factory=dict)
-    """When each phase was reached."""
+    """Time at which each phase was reached."""
 
     @classmethod
     def of(cls, *, inc: str, reason: str, now_ms: int, **identity: str) -> Self:
@@ -155,8 +155,15 @@ class SettleRecord(Record):
         return self.but(pods=known)
 
     def with_proofs(self, proofs: Mapping[str, Proof]) -> Self:
-        """The record with proofs added, by pod uid; an existing proof is kept."""
-        return self.but(proofs={**proofs, **self.proofs})
+        """The record with proofs added, by pod uid; an existing proof is kept.
+
+        A pod whose death is recorded is named by its proof alone: a driver may leave hundreds of
+        executors' objects (F616).
+        """
+        if not proofs:
+            return self
+        added = {**proofs, **self.proofs}
+        return self.but(proofs=added, pods={uid: pod for uid, pod in self.pods.items() if uid not in added})
 
     @property
     def proven(self) -> frozenset[str]:

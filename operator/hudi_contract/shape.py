@@ -1,6 +1,6 @@
-"""How a record is written in JSON.
+"""Conversion between records and JSON.
 
-A frozen dataclass whose fields, types and defaults are its shape.
+A record is a frozen dataclass; its fields, types and defaults define the JSON.
 
 The field ``pod_uid`` is ``podUID`` in JSON. Reading is strict about types and tolerant of newer
 fields: a value of another type is an error that names field and rule, a field that this version
@@ -143,7 +143,10 @@ LEFT_OUT: Final = {"left out": True}
 
 @dataclass(frozen=True)
 class Type:
-    """How values of one type are checked, read, written, and named in docs/design/contracts.md."""
+    """Functions that check, read and write values of one type.
+
+    ``name``: its name in docs/design/contracts.md.
+    """
 
     check: Check
     read: Callable[[Any], Any]

@@ -66,7 +66,7 @@ class Gate(Record):
     concurrency: str = ""
     """`spec.concurrency.mode` in force."""
     insert_conflicts: str = ""
-    """When two inserts conflict; empty: `Key`."""
+    """Rule for conflicts of two inserts; empty: `Key`."""
     lock: Durations | None = None
     authority: str = ""
     """UUID of the lock authority, which never changes: the table's marker names it."""
@@ -76,7 +76,9 @@ class Gate(Record):
     """namespace/name of the HudiTable; empty: released by its last one."""
     table_uid: str = ""
     accepted_floor: Count = field(default=0, metadata=LEFT_OUT)
-    """Revision at which a person lifted a freeze; 0: none."""
+    """Highest forgotten revision up to which a person has accepted that etcd was set back; 0: it
+    never was.
+    """
     non_blocking_until: Time = field(default="", metadata=LEFT_OUT)
     """The table's clock when its mode ceased to be NonBlocking: commits up to then may overlap."""
     adopted: bool = field(default=False, metadata=LEFT_OUT)
@@ -94,8 +96,8 @@ class Gate(Record):
     ends (F44).
     """
     closed_for_ms: Ms = field(default=0, metadata=LEFT_OUT)
-    """When the gate was closed for a change; `changeTimeoutSeconds` starts then,
-    for any operator.
+    """Time at which the gate was closed for a change; `changeTimeoutSeconds` starts then, for any
+    operator.
     """
     reason: str = field(default="", metadata=LEFT_OUT)
     """Why it is frozen."""
@@ -220,6 +222,18 @@ class Fence(Record):
 
     inc: str = ""
     reason: str = ""
+    at_ms: Ms = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pulse(Record):
+    """The leading operator lives, and etcd has what it wrote last (F620). Of no table."""
+
+    forgotten: Count = 0
+    """Grows each time this etcd is found set back: to the highest revision known then, at least.
+
+    0: it never was.
+    """
     at_ms: Ms = 0
 
 

@@ -12,14 +12,14 @@ from enum import StrEnum
 
 
 class GateState(StrEnum):
-    """Who may acquire the table's lock. No gate: nobody."""
+    """Incarnations that may acquire the table's lock. No gate: none."""
 
     OPEN = "open"
     """Every registered incarnation."""
     CLOSED = "closed"
     """Agents, and the attempts in `admitted`."""
     FROZEN = "frozen"
-    """Nobody: etcd, or the ownership of the table, is in doubt."""
+    """No incarnation: etcd, or the ownership of the table, is in doubt."""
 
 
 class FencingMode(StrEnum):
@@ -34,7 +34,7 @@ class FencingMode(StrEnum):
 
 
 class Concurrency(StrEnum):
-    """How many writers a table has at a time, and how conflicts are handled."""
+    """Number of writers that a table has at a time, and the handling of conflicts."""
 
     SINGLE_WRITER = "SingleWriter"
     OPTIMISTIC = "Optimistic"
@@ -42,7 +42,7 @@ class Concurrency(StrEnum):
 
 
 class InsertConflicts(StrEnum):
-    """When two concurrent inserts conflict. A JVM treats an unknown value as Partition."""
+    """Rule for conflicts of two concurrent inserts. A JVM treats an unknown value as Partition."""
 
     KEY = "Key"
     PARTITION = "Partition"
@@ -167,7 +167,7 @@ class RequestKind(StrEnum):
 
 
 class Adoption(StrEnum):
-    """How an agent takes over a table."""
+    """Ways in which an agent takes over a table."""
 
     ADOPT_OR_CREATE = "AdoptOrCreate"
     ADOPT = "Adopt"
@@ -177,7 +177,7 @@ class Adoption(StrEnum):
 
 
 class BootstrapMode(StrEnum):
-    """How the rows of a dataset become those of a table."""
+    """Ways in which the rows of a dataset become those of a table."""
 
     FULL_RECORD = "FullRecord"
 
@@ -189,7 +189,7 @@ class BootstrapFormat(StrEnum):
 
 
 class MergeMode(StrEnum):
-    """Which of two versions of a record is kept."""
+    """Rules that decide which of two versions of a record is kept."""
 
     EVENT_TIME = "EventTime"
     COMMIT_TIME = "CommitTime"
@@ -204,7 +204,7 @@ class PartialUpdates(StrEnum):
 
 
 class MissingColumns(StrEnum):
-    """How a batch that lacks a column of the table is handled."""
+    """Handling of a batch that lacks a column of the table."""
 
     NULL = "Null"
     REFUSE = "Refuse"
@@ -241,7 +241,7 @@ class Operation(StrEnum):
 
 
 class Duplicates(StrEnum):
-    """How an insert handles a key that is already in the table."""
+    """Handling of a key that an insert finds in the table."""
 
     FAIL = "Fail"
     DROP = "Drop"
@@ -249,7 +249,7 @@ class Duplicates(StrEnum):
 
 
 class Deletes(StrEnum):
-    """How records that were deleted in the source Hudi table are handled."""
+    """Handling of records that were deleted in the source Hudi table."""
 
     IGNORE = "Ignore"
     CARRY = "Carry"

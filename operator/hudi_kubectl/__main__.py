@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hudi_kubectl import auditing, commands, importing, verbs
+from hudi_kubectl import auditing, commands, etcd, importing, restoring, verbs
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import DRY_RUN, Failed, Kubectl
 from hudi_kubectl.screen import Screen, printable, wants_colour
@@ -48,6 +48,7 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "attest": ("say that a pod on a lost node has ended", True, False),
     "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
+    "etcd": ("backup, restore, defragmentation and members of the release's etcd", False, False),
     "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
@@ -57,7 +58,7 @@ _CHANGES = (
 )  # fmt: skip
 """Commands that change an object."""
 _ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "attest")
-"""Those of them that ask before they do what cannot be taken back."""
+"""Commands that ask before they do something that cannot be undone."""
 _TAKES_MORE = ("import", "audit")
 """Commands that hand on what follows `--`."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
@@ -227,6 +228,35 @@ def _of_import(one: argparse.ArgumentParser) -> None:
     one.add_argument("--allow-missing", action="store_true", help="neither suspend the writer nor exit with 3")
 
 
+def _of_etcd(one: argparse.ArgumentParser) -> None:
+    one.add_argument("action", choices=etcd.ACTIONS, metavar="ACTION", help=", ".join(etcd.ACTIONS))
+    one.add_argument("-f", "--file", default="", help="of backup: where it is written; nothing is overwritten")
+    text = "of defragment: leave a member alone of whose database a smaller part is unused (0 to 1; default: 0.2)"
+    one.add_argument("--least", type=_share, default=0.2, metavar="PART", help=text)
+    text = "of defragment: also a member that is alone; nothing commits meanwhile"
+    one.add_argument("--interrupt", action="store_true", help=text)
+    text = "of restore: the PersistentVolumeClaim with the backup"
+    one.add_argument("--claim", default="", metavar="CLAIM", help=text)
+    one.add_argument("--from", dest="source", default="", metavar="FILE", help="of restore: name of the backup there")
+    text = "of restore: also as a cluster that no table's marker names"
+    one.add_argument("--another-cluster", action="store_true", help=text)
+    text = "of restore, for each member (default: 10m)"
+    one.add_argument("--timeout", type=duration, default=600, metavar="DURATION", help=text)
+    one.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    _dry_run_option(one, "client: of restore, print the pods")
+    one.epilog = "-n names the namespace of the release. It needs the right to create pods/exec there."
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part of a whole: a number from 0 to 1")
+    return value
+
+
 _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "status": _of_status,
     "timeline": _of_timeline,
@@ -243,9 +273,10 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "adopt": _of_adopt,
     "attest": _of_attest,
     "audit": _of_audit,
+    "etcd": _of_etcd,
     "import": _of_import,
 }
-"""What a command takes besides names and the options that all have."""
+"""Completions of a command's arguments besides names and the common options."""
 
 
 def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -258,7 +289,7 @@ def _split(given: Sequence[str]) -> tuple[list[str], list[str]]:
 
 # ---------------------------------------------------------------- completion
 def complete(words: Sequence[str]) -> list[str]:
-    """What may follow: commands, objects, what a command takes; for `kubectl_complete-hudi`."""
+    """Completions of a command line, for `kubectl_complete-hudi`: commands, objects, arguments."""
     done, last = list(words[:-1]), words[-1] if words else ""
     namespace = ""
     for flag in ("-n", "--namespace"):
@@ -306,6 +337,8 @@ def _next(given: Sequence[str], before: str, last: str, kubectl: Kubectl) -> lis
             return list(commands.holds(kubectl, objects[0]))
         return list(verbs.INDEXES) if before == "--indexes" else [str(one) for one in owner.choices or ()]
     _, tables, writers = _NAMED[name]
+    if name == "etcd":
+        return [] if objects else list(etcd.ACTIONS)
     if not objects:
         return list(commands.names(kubectl, tables, writers)) if tables or writers else []
     if len(objects) > 1:
@@ -338,7 +371,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # 1 of an audit says that the table is not as it should be, and nobody has looked.
         return auditing.UNKNOWN if said.command == "audit" else 1
     except BrokenPipeError:
-        # As of a program that SIGPIPE has ended. What is not written yet would raise it once more.
+        # As of a program that SIGPIPE has ended. Text that is not written yet would raise it once
+        # more.
         if (out := sys.__stdout__) is not None and out is sys.stdout:
             os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         return UNREAD
@@ -368,6 +402,7 @@ def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequ
         "logs": lambda: commands.logs(kubectl, said.name, said.attempt, said.follow, said.tail),
         "report": lambda: commands.make_report(kubectl, screen, said.name, said.file, said.lines),
         "plan": lambda: _plan(kubectl, screen, said.filename),
+        "etcd": lambda: _etcd(kubectl, screen, said),
         "audit": lambda: auditing.audit(
             kubectl,
             screen,
@@ -387,8 +422,26 @@ def _plan(kubectl: Kubectl, screen: Screen, files: Sequence[str]) -> int:
     return planning.plan(kubectl, screen, files)
 
 
+def _etcd(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
+    if said.file and said.action != "backup":
+        raise Failed(f"-f {said.file}: {said.action} writes no file")
+    if said.action == "backup":
+        return etcd.backup(kubectl, screen, said.file)
+    how = How(said.dry_run, yes=said.yes)
+    if how.is_dry and said.action != "restore":
+        raise Failed(f"--dry-run={said.dry_run}: {said.action} has none")
+    if said.action == "restore":
+        wanted = restoring.Wanted(said.claim, said.source, said.another_cluster, said.timeout or 600)
+        return restoring.restore(kubectl, screen, wanted, how)
+    if said.action in ("add-member", "promote-member"):
+        return (etcd.add_member if said.action == "add-member" else etcd.promote_member)(kubectl, screen, how)
+    if said.action == "defragment":
+        return etcd.defragment(kubectl, screen, said.least, interrupt=said.interrupt, how=how)
+    return etcd.members(kubectl, screen)
+
+
 def _newer_python() -> str:
-    """One that can run the plan, from the PATH. Raises Failed if there is none."""
+    """A Python that can run the plan, from the PATH. Raises Failed if there is none."""
     for minor in range(PLAN_NEEDS[1] + 9, PLAN_NEEDS[1] - 1, -1):
         found = shutil.which(f"python3.{minor}")
         if found and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:

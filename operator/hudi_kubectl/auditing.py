@@ -178,7 +178,7 @@ def audit(kubectl: Kubectl, screen: Screen, name: str, wanted: Wanted) -> int:
 
 
 def _deleted(kubectl: Kubectl, screen: Screen, called: str, *, is_sure: bool) -> None:
-    """Delete the Job. ``is_sure``: it was made; else what has failed is told, not this."""
+    """Delete the Job. ``is_sure``: it was made; if not, a failure here is not reported."""
     with _undisturbed():
         try:
             kubectl.delete("jobs.batch", called)
@@ -289,7 +289,7 @@ def _report(log: str) -> Any:
 
 @contextmanager
 def _ends_by_exception() -> Iterator[None]:
-    """A signal that would end this process at once ends it as Ctrl-C does: what it made goes."""
+    """A signal ends this process as Ctrl-C does, not at once: the objects that it made go."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -13,22 +13,21 @@ from hudi_kubectl.objects import BY_HAND, TABLE, WRITER, JsonDict, Table, Thing,
 from hudi_kubectl.screen import Screen, printable
 
 Path = tuple[str, ...]
-"""Where a field is, from the root of the object."""
+"""Path of a field from the root of the object."""
 Fields = Mapping[Path, Any]
 SPEC = "spec"
 _TRIES = 5
-"""How often a change is made anew because the object has changed meanwhile, as its status does."""
+"""Number of times a change is tried again because the object, usually its status, has changed."""
 _CONFLICT = "the object has been modified"
 _SET_BACK_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
 class How:
-    """How a change is wanted.
+    """Options of a change.
 
-    ``dry_run``: one of `cluster.DRY_RUN`. ``force``: also where something speaks against it.
-    ``yes``: nobody is asked. ``wait``: until it is carried out, ``timeout`` seconds at most (0: no
-    limit).
+    ``dry_run``: one of `cluster.DRY_RUN`. ``force``: also against warnings. ``yes``: nobody is
+    asked. ``wait``: until it is carried out, ``timeout`` seconds at most (0: no limit).
     """
 
     dry_run: str = "none"
@@ -44,7 +43,7 @@ class How:
 
     @property
     def suffix(self) -> str:
-        """What kubectl adds to its messages."""
+        """Suffix that kubectl adds to its messages."""
         return {"client": " (dry run)", "server": " (server dry run)"}.get(self.dry_run, "")
 
 
@@ -69,11 +68,11 @@ def confirm(question: str, how: How) -> None:
 
 
 def change(kubectl: Kubectl, thing: Thing, fields: Callable[[Thing], Fields], how: How) -> Thing:
-    """Change what ``fields`` names, in one patch; returns the object as it is then.
+    """Change the fields that ``fields`` names, in one patch; returns the resulting object.
 
     ``fields`` is asked again when the object was changed by somebody else before the patch: a list
-    is written whole, and nobody's entry is lost. What somebody else keeps in place is not changed
-    half-way: it is refused, or the user hears that it was taken back.
+    is written whole, and nobody's entry is lost. A change that another field manager would revert
+    is not made half-way: it is refused, or the user is told that it was reverted.
     """
     kind = TABLE if isinstance(thing, Table) else WRITER
     for left in reversed(range(_TRIES)):
@@ -144,7 +143,7 @@ def _is_there(found: Any, wanted: Any) -> bool:
 
 
 def told(screen: Screen, thing: Thing, how: How, said: str) -> None:
-    """What a change has done: a sentence, or the object for programs."""
+    """Print the result of a change: a sentence, or the object for programs."""
     if not screen.as_json:
         screen.say(f"{thing.kind} {thing.name}{said}{how.suffix}")
     elif not how.wait:

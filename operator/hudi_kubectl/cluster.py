@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import IO
 
 from hudi_kubectl.objects import JsonDict
 
@@ -71,7 +72,7 @@ class Kubectl:
             return None
 
     def patch(self, kind: str, name: str, change: JsonDict, *, dry_run: str = "none") -> JsonDict:
-        """Merge a change into one object of the namespace; returns the object as it is then.
+        """Merge a change into one object of the namespace; returns the resulting object.
 
         ``dry_run``: one of `DRY_RUN`.
         """
@@ -113,13 +114,13 @@ class Kubectl:
         return found
 
     def create(self, what: JsonDict, *, dry_run: str = "none") -> JsonDict:
-        """Create an object; returns it as it is then."""
+        """Create an object; returns the created object."""
         flags = (f"--field-manager={MANAGER}", f"--dry-run={dry_run}", "-o", "json", "-f", "-")
         found: JsonDict = json.loads(self._run("create", *self._namespace, *flags, stdin=json.dumps(what)))
         return found
 
     def delete(self, kind: str, name: str) -> None:
-        """Delete an object of the namespace, with what it has made; nothing if it is not there."""
+        """Delete an object of the namespace, if it exists, with its dependents."""
         flags = ("--ignore-not-found", "--wait=false", "--cascade=background")
         self._run("delete", kind, name, *self._namespace, *flags)
 
@@ -136,6 +137,24 @@ class Kubectl:
         """The same, printed as it comes; returns kubectl's exit code."""
         sys.stdout.flush()
         return subprocess.run([*self._command, "logs", pod, *self._namespace, *flags], check=False).returncode
+
+    def execute(
+        self, target: str, container: str, command: Sequence[str], output: IO[bytes] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a pod of the namespace, or of a Deployment.
+
+        ``output``: a file that its output is written to as it comes. The exit code is that of the
+        command.
+        """
+        flags = ("exec", *self._namespace, target, "--container", container, "--quiet", "--", *command)
+        return subprocess.run(
+            [*self._command, *flags],
+            stdout=output or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
 
     def version(self) -> str:
         """Versions of kubectl and of the API server."""

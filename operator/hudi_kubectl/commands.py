@@ -1,4 +1,4 @@
-"""What users ask; `verbs` has what they change."""
+"""Commands that only read; `verbs` has those that change something."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def timeline(kubectl: Kubectl, screen: Screen, name: str, minutes: float, file: 
 
 
 def queue(kubectl: Kubectl, screen: Screen, name: str) -> int:
-    """Who waits for admission, in order."""
+    """List the writers that wait for admission, in order."""
     table, at = finding.table_of(kubectl, name), now()
     waiting = [w for w in finding.writers_of(kubectl, table) if w.status.get("queue")]
     waiting.sort(key=lambda w: w.status["queue"].get("position", 0))
@@ -132,7 +132,7 @@ def conflicts(kubectl: Kubectl, screen: Screen, name: str) -> int:
 
 
 def history(kubectl: Kubectl, screen: Screen, name: str) -> int:
-    """What has happened, oldest first: attempts, commits, savepoints, restores, Events."""
+    """List the history, oldest first: attempts, commits, savepoints, restores, Events."""
     thing = finding.named(kubectl, name)
     writers = finding.writers_of(kubectl, thing)
     events = kubectl.optional("events")

@@ -14,7 +14,7 @@ _KINDS = {"huditable": TABLE, "ht": TABLE, "table": TABLE, "hudiwriter": WRITER,
 
 
 def _kind(given: str) -> str | None:
-    """What a user calls a kind, as kubectl takes it: singular, plural, or with its group."""
+    """Kind that a user's word names, as kubectl accepts it: singular, plural, or with its group."""
     return _KINDS.get(given.lower().split(".")[0].rstrip("s"))
 
 

@@ -16,7 +16,7 @@ from hudi_kubectl.pictures import COMMIT, FOREIGN, SERVICES, WRITER, Bar
 
 LOCK, SETTLING, SAVEPOINTS = "lock", "settling", "savepoints"
 ORDER = (LOCK, WRITER, FOREIGN, SERVICES, SETTLING, SAVEPOINTS)
-"""What a lane is about, in their order."""
+"""Kinds of lanes, in the order in which they are drawn."""
 HELD, QUEUED, STARTS, PENDING, REFUSED = "held", "queued", "starts", "pending", "refused"
 ENDED = "ended"
 FENCED, DRAINED, ROLLED_BACK = "fenced", "drained", "rolled back"
@@ -28,14 +28,14 @@ IS_FENCED, IS_UNLOCKED, ROLLS_BACK = "Fenced", "Unlocked", "RollingBack"
 """Reasons of Events of a table about a dead process."""
 BAD = (FAILED, "Interrupted")
 KEPT = timedelta(hours=24)
-"""How long :func:`remembered` keeps what no status has any more."""
+"""Time for which :func:`remembered` keeps bars that are no longer in any status."""
 KEPT_BARS = 500
 """Number of bars of a lane that it keeps."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A line of the picture. ``of``: what it is about, ``name``: a writer, a pod, or the same."""
+    """A line of the picture. ``of``: its kind; ``name``: a writer, a pod, or the kind again."""
 
     of: str
     name: str
@@ -62,7 +62,7 @@ def _time(moment: datetime) -> str:
 
 
 def lanes(table: Table, writers: Sequence[Writer], at: datetime, events: Iterable[JsonDict] = ()) -> list[Lane]:
-    """What the statuses still have, and Events of the table about dead writers."""
+    """Lanes made of the current statuses, and of the table's Events about dead writers."""
     drawn = pictures.rows(table, writers, at)
     pending = list((table.status.get("timeline") or {}).get("pending") or [])
     found = [Lane(LOCK, LOCK, tuple(_lock(table, at)))]
@@ -72,7 +72,7 @@ def lanes(table: Table, writers: Sequence[Writer], at: datetime, events: Iterabl
         found.append(Lane(WRITER, writer.name, (*row.bars, *more)))
     others = [one for one in pending if not any(_is_of(writer, one) for writer in writers)]
     rest = drawn[len(writers) :]
-    # One that is gone has the lane that it had: what is remembered of it stands there.
+    # A writer that is gone keeps its lane, with what is remembered of it.
     found += [Lane(row.kind, row.of or row.name, row.bars) for row in rest if row.kind in (WRITER, FOREIGN)]
     commits = [bar for row in rest for bar in row.bars if row.kind == SERVICES]
     found.append(Lane(SERVICES, SERVICES, (*commits, *_services(table, at), *_pending(others, at))))
@@ -154,7 +154,7 @@ def _settling(table: Table, at: datetime, events: Iterable[JsonDict]) -> list[La
     found: dict[str, list[Bar]] = {}
     fenced: dict[str, datetime] = {}
     told = [(when(one.get("lastTimestamp") or one.get("eventTime")), one) for one in events]
-    recent = ((m, e) for m, e in told if m is not None and m >= at - KEPT)  # whoever writes an Event chooses its time
+    recent = ((m, e) for m, e in told if m is not None and m >= at - KEPT)  # the author of an Event chooses its time
     for moment, one in sorted(recent, key=lambda pair: pair[0]):
         message, reason = str(one.get("message") or ""), one.get("reason")
         label, sign, _ = message.partition(" is fenced: " if reason == IS_FENCED else ": ")
@@ -179,7 +179,7 @@ def _settling(table: Table, at: datetime, events: Iterable[JsonDict]) -> list[La
 
 
 def _pod(label: str) -> str:
-    """The pod of an attempt; what is none stays as it is."""
+    """The pod of an attempt; any other name stays unchanged."""
     return label.partition(".")[2] or label
 
 
@@ -198,11 +198,11 @@ def _savepoints(table: Table, at: datetime) -> Iterator[Bar]:
 
 # ---------------------------------------------------------------- while one looks
 def remembered(before: Sequence[Lane], current: Sequence[Lane], at: datetime) -> list[Lane]:
-    """What is there now, and what was there before: a status has the last of each alone.
+    """Current lanes merged with earlier ones: a status keeps only the last of each.
 
-    What was going on and is gone has ended by ``at``. An instant that is completed or refused by
-    now, or pending in another lane, is not pending beside that. Of one that is gone without a trace
-    it is not known whether it was completed: a status has commits of writes alone.
+    Work that was going on and is gone has ended by ``at``. An instant that is completed or refused
+    by now, or pending in another lane, is not pending beside that. If an instant is gone without a
+    trace, it is not known whether it was completed: a status has commits of writes alone.
     """
     bars = [bar for lane in (*before, *current) for bar in lane.bars if bar.kind in (COMMIT, REFUSED)]
     bars += [bar for lane in current for bar in lane.bars if bar.kind == PENDING]

@@ -15,7 +15,9 @@ STALLED = "Stalled"
 INVALID_DEFAULTS = "InvalidDefaults"
 """Reason of a writer that waits because the defaults of its namespace cannot be used."""
 BY_HAND = ("kubectl", "Mozilla")
-"""Field managers of people; what they set is not set back. `kubectl hudi` is one of the first."""
+"""Field managers of people; fields that they set are not set back. `kubectl hudi` is one of the
+first.
+"""
 AS_ASKED = (RUNNING, SCHEDULED, SUCCEEDED, SUSPENDED)
 """States of a writer that matches its spec. These words are those of the CRD; the enum of the
 contract needs a newer Python.
@@ -48,7 +50,7 @@ class Thing:
 
     @property
     def looked_at(self) -> bool:
-        """Whether the status is about the spec as it is."""
+        """Whether the status is about the current spec."""
         return bool(self.status) and self.status.get("observedGeneration", 0) >= self.meta.get("generation", 0)
 
     @property
@@ -137,7 +139,7 @@ def now() -> datetime:
 
 
 def ago(text: Any, at: datetime | None = None) -> str:
-    """How long ago a time was, as kubectl writes ages; empty when it is none."""
+    """Age of a time, in the format of kubectl; empty if it is not a time."""
     then = when(text)
     return "" if then is None else span(((at or now()) - then).total_seconds())
 

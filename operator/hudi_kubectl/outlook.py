@@ -1,7 +1,7 @@
-"""What would happen to tables and writers if they were applied, as far as the API shows it.
+"""Forecast of what would happen to tables and writers if they were applied.
 
-The operator's own planner decides it (`hudi_operator.plan.forecast`), with what statuses say. What
-they do not say is in `UNKNOWN`. It needs the Python of the operator.
+The operator's own planner decides it (`hudi_operator.plan.forecast`), with what statuses say. Facts
+that they lack are listed in `UNKNOWN`. It needs the Python of the operator.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ UNKNOWN = (
     "room for pods: quotas, nodes, whether an image can be pulled",
     "HudiTables of other namespaces with the same path, or in whose folder an event log would be",
 )
-"""What nobody can tell by reading the API on a user's rights."""
+"""Facts that cannot be read from the API with a user's rights."""
 SETTINGS = "what the operator's chart allows beyond its defaults is not looked at"
-"""Said where an administrator may have allowed what is refused."""
+"""Note for refusals that an administrator may have lifted."""
 _MAY_BE_ALLOWED = "an administrator can add it"
 _NONE = Defaults()
 _AT_ONCE = ("startDeadlineSeconds", "readyDeadlineSeconds", "commitDeadlineSeconds", "suspend", "podHistory", "stop")
@@ -47,7 +47,7 @@ _COMES_FIRST = ("TableRestore", "TableSavepoint", "TableMetadata", "TableChangin
 
 @dataclass(frozen=True)
 class Outlook:
-    """What would happen to one object. ``facts``: why, or what for."""
+    """Forecast for one object. ``facts``: reasons and details of the verdict."""
 
     kind: str
     namespace: str
@@ -84,7 +84,7 @@ class Namespace:
     tables: Mapping[str, Table]
     writers: Mapping[str, Writer]
     defaults: Defaults = _NONE
-    """Those for its writers, as they would be."""
+    """Defaults for its writers, as they would be."""
 
 
 # ---------------------------------------------------------------- tables
@@ -127,7 +127,7 @@ def closing(before: Table, after: Table) -> list[str]:
 
 
 def of_table(space: Namespace, name: str, now_ms: int | None = None) -> Outlook:
-    """What would happen to a HudiTable that was accepted. ``now_ms``: None: at this moment."""
+    """Forecast for a HudiTable that was accepted. ``now_ms`` None: the current time."""
     after, before = space.tables[name], space.tables_before.get(name)
     found = forecast.of_table(_asked(space, ()), name, now_ms=_moment(now_ms))
     wrong = [*([_with_settings(found)] if found else []), *_paths(space, after)]
@@ -217,7 +217,7 @@ def _paths(space: Namespace, table: Table) -> Iterator[str]:
 
 # ---------------------------------------------------------------- writers
 def of_writers(space: Namespace, names: Sequence[str], now_ms: int | None = None) -> list[Outlook]:
-    """What would happen to HudiWriters that were accepted. ``now_ms``: None: at this moment."""
+    """Forecasts for HudiWriters that were accepted. ``now_ms`` None: the current time."""
     asked, fates = _asked(space, names), dict[str, Fate]()
     for table in sorted({space.writers[name].table for name in names}):
         fates |= forecast.of_writers(asked, table, now_ms=_moment(now_ms))
@@ -257,7 +257,7 @@ def _of_writer(space: Namespace, writer: Writer, fate: Fate) -> Outlook:
 
 
 def _now(space: Namespace, before: Writer | None, writer: Writer, fate: Fate) -> Outlook:
-    """What happens at once, whatever becomes of the next attempt."""
+    """Immediate effect on a writer, independent of the outcome of the next attempt."""
     decision = fate.decision
     if decision.kind is Kind.STALLED:
         return _of(writer, STALLS, _with_settings(decision.message))
@@ -278,7 +278,7 @@ def _now(space: Namespace, before: Writer | None, writer: Writer, fate: Fate) ->
 
 
 def _with(writer: Writer, fate: Fate) -> Iterator[str]:
-    """What it has of the defaults of its namespace."""
+    """Say which fields of the writer come from the defaults of its namespace."""
     executors = (writer.spec.get("executors") or {}).get("instances")
     mine = [field for field in fate.from_defaults if executors or not field.startswith("spec.executors.")]
     if mine:
@@ -349,7 +349,7 @@ def _of_running(space: Namespace, before: Writer, after: Writer, fate: Fate) -> 
 
 
 def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
-    """What a writer that is due waits for, in the words of statuses where these say more."""
+    """Reason why a writer that is due waits; statuses are quoted where they say more."""
     table, now = space.tables.get(writer.table), space.tables_before.get(writer.table)
     if table is None:
         return f"there is no HudiTable {writer.table} in namespace {writer.namespace}; it starts when there is"
@@ -369,7 +369,7 @@ def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
             return f"HudiTable {table.name}: {said}"
         return decision.message
     for one in now.status.get("settling") or []:
-        # The planner is asked without pods and nodes: who awaits a proof is told by the status.
+        # The planner gets no pods and nodes: the status says who awaits a proof.
         who = one.get("attempt") or one.get("incarnation")
         if decision.blocked_by and decision.blocked_by in (one.get("attempt"), one.get("incarnation")):
             return f"attempt {who} is {one.get('phase')}: {one.get('waitingFor') or one.get('reason')}"
@@ -378,7 +378,7 @@ def _waits(space: Namespace, writer: Writer, decision: Decision) -> str:
 
 # ---------------------------------------------------------------- defaults of a namespace
 def defaults_of(config_map: JsonDict | None, loads: Callable[[str], object]) -> Defaults:
-    """Those in a ConfigMap; None: there is none.
+    """Defaults in a ConfigMap; None: there is none.
 
     ``loads``: reads YAML, for which the operator has a package that need not be here. Raises
     ValueError.
@@ -387,9 +387,9 @@ def defaults_of(config_map: JsonDict | None, loads: Callable[[str], object]) -> 
 
 
 def said_of_defaults(space: Mapping[str, Writer]) -> Defaults | None:
-    """What the operator has found wrong with the defaults that are there; None: nothing.
+    """Problem that the operator reports for the namespace's existing defaults; None: no problem.
 
-    Its reader of YAML knows more than kubectl's: anchors, and names that stand there twice.
+    Its reader of YAML detects more than kubectl's: anchors, and names that occur twice.
     """
     for writer in space.values():
         said = writer.condition("Stalled")
@@ -400,7 +400,7 @@ def said_of_defaults(space: Mapping[str, Writer]) -> Defaults | None:
 
 
 def of_defaults(raw: JsonDict, before: JsonDict | None, space: Namespace) -> Outlook:
-    """What would happen to the ConfigMap itself, and to whom it matters."""
+    """Forecast for the ConfigMap with the defaults, and the writers that it affects."""
     thing = Thing({**raw, "kind": "ConfigMap"})
     if space.defaults.problem:
         return _of(thing, STALLS, space.defaults.problem, "no attempt of a HudiWriter of the namespace starts")

@@ -1,4 +1,4 @@
-"""What has happened to tables and writers, as their statuses and Events tell it."""
+"""History of tables and writers, from their statuses and Events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from hudi_kubectl.objects import JsonDict, Table, Writer, when
 
 Told = tuple[datetime, str, str]
-"""When, who, what."""
+"""Time, author, and description of an event."""
 
 
 def told(thing: Table | Writer, writers: Sequence[Writer], events: Iterable[JsonDict]) -> list[Told]:

@@ -47,7 +47,7 @@ class Row:
 
 
 def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta | None = None) -> list[Row]:
-    """What the statuses still have: the last ten attempts of each writer, the last commits.
+    """Rows made of the statuses: the last ten attempts of each writer, the last commits.
 
     The first rows are those of ``writers``. Others with commits follow: writers that are gone,
     writers that do not use the operator's lock, and table services.
@@ -78,7 +78,7 @@ def rows(table: Table, writers: Sequence[Writer], at: datetime, since: timedelta
 
 
 def _author(commit: JsonDict, foreign: Collection[str]) -> tuple[str, str]:
-    """Of what kind the author of a commit is, and its name, `NAMESPACE/NAME`, if it is a writer."""
+    """Kind of a commit's author, and its name, `NAMESPACE/NAME`, if it is a writer."""
     if commit.get("writer"):
         return WRITER, str(commit["writer"])
     return (FOREIGN, "") if commit.get("instant") in foreign else (SERVICES, "")
@@ -183,7 +183,7 @@ def _xml(text: str) -> str:
 
 
 def svg(title: str, shown: Sequence[Row], at: datetime, width: int = 960) -> str:
-    """The same as a picture; a bar's title says what it is."""
+    """The same as a picture; a bar's title describes it."""
     covered = ends(shown, at)
     # A time, which is written around its tick, has room at both ends.
     left, right, high, top = max(72, 8 + 7 * min(max([len(row.name) for row in shown] or [4]), 32)), 40, 26, 40

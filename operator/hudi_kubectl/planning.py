@@ -86,7 +86,7 @@ def _key(thing: Thing) -> tuple[str, str, str]:
 
 
 def _judged(kubectl: Kubectl, accepted: Sequence[Thing], unread: list[str]) -> list[Outlook]:
-    """What would happen to the accepted ones, with the others of their namespaces.
+    """Forecasts for accepted objects, together with the others of their namespaces.
 
     ``unread``: gets what could not be looked at.
     """
@@ -101,7 +101,7 @@ def _judged(kubectl: Kubectl, accepted: Sequence[Thing], unread: list[str]) -> l
         known, unseen = _config_map(there)
         if unseen:
             unread.append(f"the defaults of namespace {namespace}: {unseen}")
-        # Of a text that is to replace it the operator has said nothing.
+        # The operator has said nothing yet about a text that is to replace it.
         said = outlook.said_of_defaults(writers) if given is None and (known is not None or unseen) else None
         space = Namespace(
             tables,
@@ -130,7 +130,7 @@ def _config_map(kubectl: Kubectl) -> tuple[JsonDict | None, str]:
 
 
 def _loads(kubectl: Kubectl, text: str) -> object:
-    """What a text says: kubectl reads the YAML, as a part of an object. Raises ValueError."""
+    """Parse a YAML text; kubectl reads it, as part of an object. Raises ValueError."""
     lines = text.split("\n")
     while lines and (lines[0].strip() in ("", "---") or lines[0].startswith("#")):
         lines.pop(0)

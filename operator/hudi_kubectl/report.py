@@ -1,4 +1,4 @@
-"""A bundle for support: what the API says of a table and its writers, without secrets."""
+"""A bundle for support: the API's data on a table and its writers, without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal gets to see, or a program."""
+"""Output for a terminal or for a program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BAD = (FAILED, STALLED)
 
 
 def printable(text: str) -> str:
-    """The text, with control characters written out, but for our own colours.
+    """The text with control characters escaped, except our own colours.
 
     A status has words of a driver, which are not trusted: a terminal would obey them (F543).
     """
@@ -31,7 +31,7 @@ def printable(text: str) -> str:
 
 
 class Screen:
-    """Where a command writes. ``colour``: whether words have colours."""
+    """Destination of a command's output. ``colour``: whether words are coloured."""
 
     def __init__(self, *, colour: bool = False, as_json: bool = False) -> None:
         self.colour, self.as_json = colour, as_json

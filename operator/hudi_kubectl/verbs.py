@@ -1,4 +1,4 @@
-"""What users ask of a table or a writer: each verb is one merge patch of one object."""
+"""Commands that change a table or a writer: each is one merge patch of one object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVICES = {
     "cluster": "clustering",
     "ttl": "ttl",
 }
-"""What a user may type for a table service, and its name in the spec."""
+"""Words that a user may type for a table service, and its name in the spec."""
 OFF_BY_DEFAULT = ("clustering", "ttl")
 INDEXES = ("ColumnStats",)
 """Indexes that a metadata table may have besides its list of files."""
@@ -362,7 +362,7 @@ def unhold(kubectl: Kubectl, screen: Screen, name: str, called: str, how: How) -
 
 # ---------------------------------------------------------------- services and the metadata table
 CLUSTERED_AFTER = 20
-"""Commits after which a clustering without a trigger of its own runs (`AFTER_COMMITS`)."""
+"""Commits after which a clustering without its own trigger runs (`AFTER_COMMITS`)."""
 
 
 def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) -> int:
@@ -384,7 +384,8 @@ def service(kubectl: Kubectl, screen: Screen, name: str, kind: str, how: How) ->
             )
         asked: dict[tuple[str, ...], Any] = {(SPEC, "services", kind, "runNonce"): word}
         if kind == "clustering" and not set(section or {}) - {"enabled"}:
-            # With nothing but a runNonce it would run on demand alone: what runs by itself goes on.
+            # With only a runNonce it would run on demand only; afterCommits keeps the automatic
+            # runs.
             asked[SPEC, "services", kind, "afterCommits"] = CLUSTERED_AFTER
         return asked
 

@@ -1,4 +1,4 @@
-"""`--wait`: what the status says of a request, until it is over."""
+"""`--wait`: follow the status of a request until it is over."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hudi_kubectl.screen import Screen
 
 _EVERY_SECONDS = 1.0
 _MOST_ERRORS = 10
-"""So many reads in a row may fail: an API server that restarts ends no wait."""
+"""Number of reads in a row that may fail: an API server that restarts ends no wait."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What one look has found. ``text``: for people; ``is_well``: how it ended, if it is over."""
+    """Result of one look. ``text``: for people; ``is_well``: False: it ended badly."""
 
     text: str
     is_over: bool = False

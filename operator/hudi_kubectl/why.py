@@ -33,7 +33,7 @@ REFUSED = ("Stalled", "StartRefused", "ExecutorsMissing", "Late")
 
 @dataclass(frozen=True)
 class Reason:
-    """A fact, what it follows from, and what a person can do.
+    """A fact, its causes, and what a person can do.
 
     ``is_well``: it is as it was asked for, and nobody has to look.
     """
@@ -46,7 +46,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class World:
-    """What was read, at one moment. ``pods`` by name; empty where they cannot be listed."""
+    """Objects as read at one moment. ``pods`` by name; empty where they cannot be listed."""
 
     tables: Sequence[Table]
     writers: Sequence[Writer]
@@ -59,7 +59,7 @@ class World:
 
 
 def of_writer(writer: Writer, world: World) -> Reason:
-    """What keeps a writer from writing; a single fact when nothing does."""
+    """Reasons that keep a writer from writing; a single fact when there are none."""
     causes = [*_not_looked_at(writer), *_of_writer(writer, world)]
     last = writer.status.get("lastCommit") or {}
     fact = f"HudiWriter {writer.name} is {writer.state}"
@@ -149,7 +149,7 @@ def _of_attempts(writer: Writer, table: Table | None, world: World) -> Iterator[
 
 
 def _of_deadlines(writer: Writer, attempt: JsonDict, world: World) -> Iterator[Reason]:
-    """What a running attempt waits for, and which memory it lacks."""
+    """Reasons why a running attempt waits, and any lack of memory."""
     who, number = str(attempt.get("outOfMemory") or ""), attempt.get("number")
     if who and (writer.is_("Late") or writer.is_("ExecutorsMissing")):
         more = "give executors more memory (spec.executors.memory), or set retryPolicy.outOfMemory.maxExecutorMemory"
@@ -167,7 +167,7 @@ def _of_pod(attempt: JsonDict, world: World) -> Iterator[Reason]:
 
 
 def of_pod(name: str, pod: JsonDict) -> Iterator[Reason]:
-    """What keeps a pod from its start."""
+    """Reasons that keep a pod from starting."""
     status = pod.get("status") or {}
     for one in status.get("conditions") or []:
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
@@ -180,7 +180,7 @@ def of_pod(name: str, pod: JsonDict) -> Iterator[Reason]:
 
 
 def of_table(table: Table, world: World) -> Reason:
-    """What keeps writers from a table, or needs a person; a single fact when nothing does."""
+    """Reasons that keep writers from a table or need a person; a single fact if there are none."""
     causes = [*_not_looked_at(table), *_of_table(table, world)]
     commits = table.commits()
     fact = f"HudiTable {table.name} is {'Ready' if table.is_('Ready') else 'not Ready'}"
@@ -210,7 +210,7 @@ def _of_table(table: Table, world: World) -> Iterator[Reason]:
 
 
 def _of_lock(table: Table, world: World) -> Iterator[Reason]:
-    """Who has the lock and does not give it back, and the dead whose work is being settled."""
+    """Dead writers that are being settled, and the owner of the lock if it does not release it."""
     settling = [
         Reason(
             f"pod {one.get('pod')} of attempt {one.get('attempt')} is {one.get('phase')} for "

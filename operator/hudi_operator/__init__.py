@@ -4,11 +4,12 @@ Many writers, one lock in etcd that outlives its lease.
 
 From the bottom up: `api` (specs as types), `model` (facts, proofs, ports), `manifests`, `plan`
 (pure decisions), then side by side `control` (the loop) and `adapters` (etcd, Kubernetes), and on
-top `metrics`, `observability` (logs, probes), `handlers` (kopf) and `main`, which wires them. Three
-more are programs of their own: `etcd_auth` (users and roles of etcd), `etcd_certificates`
-(identities of the chart's etcd) and `checkup` (what `helm test` runs). Below all of it is
-hudi_contract, which agents and drivers share. The invariants (I1, I2, …) are those of
-docs/design/protocol.md; each package names the ones that it keeps.
+top `metrics`, `observability` (logs, probes), `handlers` (kopf) and `main`, which wires them. Four
+more are separate programs: `etcd_auth` (users and roles of etcd), `etcd_certificates` (identities
+of the chart's etcd), `etcd_upkeep` (backups, defragmentation and members of etcd) and `checkup`
+(what `helm test` runs). Below all of it is hudi_contract, which agents and drivers share. The
+invariants (I1, I2, …) are those of docs/design/protocol.md; each
+package names the ones that it keeps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``python -m hudi_operator.checkup``: does a release answer? The pod of ``helm test`` runs it.
 
 It asks over the network, without any right: each pod behind an ``http://`` URL whether it is ready,
-and each ``https://`` URL for a certificate of the authority that pods of tables are told. What does
-not answer is asked again until the time is over: names and NetworkPolicies need a moment.
+and each ``https://`` URL for a certificate of the authority that pods of tables are told. A URL
+that does not answer is asked again until the time is over: names and NetworkPolicies need a moment.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ AGAIN_SECONDS = 1.0
 
 
 def addresses(url: SplitResult) -> list[str]:
-    """All that the name stands for. Raises OSError when it is not known."""
+    """All addresses of the name. Raises OSError when it is not known."""
     found = socket.getaddrinfo(url.hostname, url.port, type=socket.SOCK_STREAM)
     return sorted({str(address[0]) for *_, address in found})
 
 
 def ready(url: SplitResult) -> str:
-    """How many pods answered that they are ready.
+    """Say how many pods answered that they are ready.
 
-    Raises OSError when one of them does not answer, and ValueError with its answer when it is
+    Raises OSError when one of them does not answer, and ValueError with its answer when that is
     another one.
     """
     asked = addresses(url)
@@ -50,7 +50,7 @@ def ready(url: SplitResult) -> str:
 
 
 def trusted(url: SplitResult, authority: str) -> str:
-    """Until when the certificate is valid that is shown for this name, as gRPC asks for it.
+    """Say when the certificate that is shown for this name, as gRPC asks for it, ends.
 
     Raises OSError when there is no connection, or when the certificate is not one of the authority
     in this file for this name.

@@ -52,7 +52,7 @@ def settings() -> kopf.OperatorSettings:
 def registry(index: TableIndex, memory: Memory, enqueue: Enqueue) -> kopf.OperatorRegistry:
     """Handlers for tables, writers, pods and the defaults of namespaces.
 
-    What an event brings is in ``memory`` before its table is looked at. ``enqueue`` must be cheap
+    The object of an event is in ``memory`` before the look at its table. ``enqueue`` must be cheap
     and callable from the event loop.
     """
     handlers = kopf.OperatorRegistry()

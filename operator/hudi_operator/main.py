@@ -22,6 +22,7 @@ from hudi_operator import handlers, observability
 from hudi_operator.adapters.credentials_broker import CredentialsBroker
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
 from hudi_operator.adapters.etcd_fitness import FitnessCheck
+from hudi_operator.adapters.etcd_pulse import Pulse
 from hudi_operator.adapters.etcd_rpc import Connection
 from hudi_operator.adapters.etcd_watch import Change, PrefixWatch
 from hudi_operator.adapters.identity import pods_authority
@@ -105,7 +106,7 @@ class Operator:
             await wait_for_api(api, self.probes)
             reconciler = self._reconciler(api, connection, leader)
             leader.start()
-            tasks.append(loop.create_task(self._lead(reconciler, connection, watches), name="lead"))
+            tasks.append(loop.create_task(self._lead(reconciler, connection, watches, leader), name="lead"))
             await self._until_first_failure(tasks, self._events())
         finally:
             await self._stop(tasks, watches)
@@ -161,7 +162,9 @@ class Operator:
             meter=self.metrics,
         )
 
-    async def _lead(self, reconciler: Reconciler, connection: Connection, watches: list[PrefixWatch]) -> None:
+    async def _lead(
+        self, reconciler: Reconciler, connection: Connection, watches: list[PrefixWatch], leader: Leader
+    ) -> None:
         """Reconcile once this replica is the leader; followers only keep their index up to date."""
         await self._leading.wait()
         loop, prefix = asyncio.get_running_loop(), self.config.etcd.prefix
@@ -186,7 +189,11 @@ class Operator:
             watches.append(watch)
             watch.start()
         router.everything()
+        self.revisions.set_back = router.everything
+        pulse = Pulse(connection, prefix, revisions=self.revisions)
         async with asyncio.TaskGroup() as group:
+            if self.config.leader_election.enabled:  # without a Lease nothing of it outlives the process
+                group.create_task(pulse.run(leading=lambda: leader.leading), name="pulse")
             for number in range(_WORKERS):
                 group.create_task(reconciler.work(), name=f"worker-{number}")
 

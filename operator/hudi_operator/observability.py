@@ -33,7 +33,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 class _Format(logging.Formatter):
     """Text or JSON; a protocol line is not changed (docs/design/contracts.md §3).
 
-    In text only the first line of a record begins with a time: what is logged has names in it that
+    In text only the first line of a record begins with a time: log messages contain names that
     others have chosen.
     """
 

@@ -1,8 +1,8 @@
-"""What tiers and campaigns share; it imports neither of them.
+"""Code shared by tiers and campaigns; it imports neither of them.
 
-`harness` starts real parts, `cluster` acts on a real cluster, `world` simulates what planners see,
-`model` is the executable protocol, `trace` checks logs against it, `evidence` says what a page of
-results stands on.
+`harness` starts real parts, `cluster` acts on a real cluster, `world` simulates the planners'
+input, `model` is the executable protocol, `trace` checks logs against it, `evidence` names the runs
+behind a page of results.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""Of the repository."""
+"""Root of the repository."""
 CACHE = Path(os.environ.get("HUDI_OPERATOR_CACHE", Path.home() / ".cache" / "hudi-operator"))
-"""What is built and downloaded, see hack/env.sh."""
+"""Folder of built and downloaded files, see hack/env.sh."""
 
 # PySpark forks to start its JVM. gRPC's handlers of a fork, which are on in its core, sometimes end
 # the child then while other threads talk to etcd: the JVM "exited before sending its port number".

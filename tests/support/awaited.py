@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 def run(awaitable: Awaitable[V]) -> V:
-    """The result of a call, in an event loop of its own."""
+    """The result of a call, in a separate event loop."""
 
     async def wait() -> V:
         return await awaitable

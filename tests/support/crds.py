@@ -16,8 +16,8 @@ from tests.support import ROOT, quick_yaml
 
 JsonDict = dict[str, Any]
 
-#: What a type says of a value. The rest (descriptions, rules between fields, how lists are merged)
-# stands in the CRDs alone.
+#: Keywords by which a type describes a value. The rest (descriptions, rules between fields, the
+# merging of lists) is in the CRDs only.
 KEYWORDS = (
     "type",
     "format",
@@ -41,7 +41,7 @@ KEYWORDS = (
 
 
 FREE = "free"
-"""Keyword of a type's schema: what is below stands in the CRD alone, and a module judges it."""
+"""Keyword of a type's schema: the part below is in the CRD only, and a module judges it."""
 
 
 @cache
@@ -52,7 +52,7 @@ def _text(plural: str) -> str:
 def crd(plural: str) -> JsonDict:
     """The CRD of ``huditables`` or ``hudiwriters``.
 
-    A copy of its own, in which nothing stands at two places at once.
+    A copy in which no part is shared by two places.
     """
     found: JsonDict = json.loads(_text(plural))
     return found
@@ -79,7 +79,7 @@ def fields(node: JsonDict, at: str) -> Iterator[tuple[str, JsonDict]]:
 
 
 def declared(kind: type[Any]) -> JsonDict:
-    """What a class declares, as a schema."""
+    """Schema that a class declares."""
     top: JsonDict = {"type": "object", "properties": {}}
     for _, field in declarations(kind):
         if not field.at:
@@ -115,7 +115,7 @@ def _require(node: JsonDict, *names: str) -> None:
 
 
 def differences(crds: JsonDict, types: JsonDict, at: str = "spec") -> list[str]:
-    """What the CRD and the types say differently, by path and keyword."""
+    """Differences between the CRD and the types, by path and keyword."""
     found = [
         f"{at}: {keyword}: the CRD says {_said(crds, keyword)!r}, the type {_said(types, keyword)!r}"
         for keyword in KEYWORDS
@@ -140,7 +140,7 @@ def _said(node: JsonDict, keyword: str) -> Any:
     if keyword == "required":
         return sorted(value or ())
     if keyword == DISTINCT and value == "atomic":
-        return None  # what a list is without the keyword
+        return None  # the meaning of a list without the keyword
     if keyword == "default" and isinstance(value, dict):
         return None  # of an object: see wrong_object_defaults
     return value
@@ -157,8 +157,8 @@ def wrong_object_defaults(node: JsonDict, at: str = "spec") -> list[str]:
 
 
 def refused(value: Any, node: JsonDict, at: str) -> list[str]:
-    """What the API server would refuse of a value, or leave out because the schema does
-    not have it.
+    """Parts of a value that the API server would refuse, or drop because the schema does not have
+    them.
     """
     if isinstance(value, dict) and "properties" in node:
         found = [f"{at}.{name}: not in the CRD" for name in value if name not in node["properties"]]

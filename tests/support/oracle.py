@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 TIMES = 6
-"""How often the audit is run at most. One run takes seconds, and what it met (a clean, a settling)
-usually has ended when it is over.
+"""Number of times that the audit is run at most. One run takes seconds, and what it met (a clean, a
+settling) usually has ended when it is over.
 """
 PAUSE = 3.0
 """Seconds between two runs."""

@@ -1,10 +1,10 @@
-"""In which order the files of a tier run.
+"""Order in which the files of a tier run.
 
     python -m pytest -p tests.support.order --oldest-first FILE tests/tiers/component/crds
 
 FILE holds the last results (docs/results/raw/last-run/component.json). The files whose tests were
-seen longest ago come first, then those that take least: what a run that is cut off has not shown,
-the next one shows.
+seen longest ago come first, then those that take least: tests that a run that is cut off has not
+shown are shown by the next one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def stored(path: Path | None) -> Results:
 
 
 def _seconds(tests: Tests, results: Results) -> dict[str, float]:
-    """Of each file, in the order of the tests."""
+    """For each file, in the order of the tests."""
     sums: dict[str, float] = {}
     for file, name in tests:
         sums[file] = sums.get(file, 0.0) + float(_last(results, file, name).get("seconds", UNKNOWN_SECONDS))

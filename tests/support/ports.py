@@ -23,7 +23,7 @@ _ours: set[int] = set()
 
 @functools.cache
 def _draws() -> IO[bytes]:
-    """A file with a byte for each port; who has drawn a port holds a lock on its byte.
+    """A file with a byte for each port; the process that has drawn a port holds a lock on its byte.
 
     Locks of this kind are the process's, and end with it. It must be opened once: closing any
     other handle of it would give them up.

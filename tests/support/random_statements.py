@@ -9,7 +9,7 @@ is discarded, and of several source rows of one record the one with the greatest
 MergeOnRead table a version that is older than the deletion of its record is discarded until the
 deletion is compacted: then it is a new row.
 
-Several programs may write one table: each has keys of its own, and touches no others.
+Several programs may write one table: each has its own keys, and touches no others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Step:
     """One statement or write, and the rows of the table after it."""
 
     kind: str
-    """What it is, such as `merge` or `save upsert`: a run must have had each of them succeed."""
+    """Kind of the statement, such as `merge` or `save upsert`: a run must have had each of them
+    succeed.
+    """
     sql: str
     """A statement on the table `t`; empty for a save."""
     save: tuple[str, tuple[Row, ...]]
@@ -46,7 +48,7 @@ class Step:
     after: Rows
     """The rows that the table must have if this succeeds."""
     read: str = ""
-    """A query on the table, whose rows the program keeps; what it reads it sees now."""
+    """A query on the table, whose rows the program keeps; it sees the current rows."""
     cached: bool = False
     """Spark is told to keep the rows of ``read``."""
     saves_read: bool = False
@@ -254,7 +256,7 @@ class Statements:
         return Step("overwrite", text, ("", ()), {**kept, **{(row[1], row[0]): row for row in source}})
 
     def _latest(self, source: Sequence[Row]) -> list[Row]:
-        """Of several rows for one record the one with the greatest ordering value."""
+        """The row with the greatest ordering value among several rows for one record."""
         found: dict[tuple[str, str], Row] = {}
         for row in source:
             key = (row[1], row[0])
@@ -278,7 +280,7 @@ class Statements:
         return Step("save delete", "", ("delete", source), {key: row for key, row in rows.items() if key not in gone})
 
     def _read(self, rows: Rows) -> Step:
-        """Rows for a later upsert. What the program changes until then does not change them."""
+        """Rows for a later upsert. Changes of the program until then do not change them."""
         text, holds = self._of_own_rows()
         ts = self._next()
         table = self._random.choice(("t", "r"))

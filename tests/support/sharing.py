@@ -57,7 +57,7 @@ class Sharing:
         file = order.file_of(item)
         if file not in self._ours:
             if is_over():
-                return None  # left to whoever else has time; here the time limit passes over it
+                return None  # left to other processes that have time; here the time limit passes over it
             self._ours[file] = take(self._folder, file)
         return None if self._ours[file] else True
 

@@ -191,6 +191,9 @@ The schema keeps fields of templates that it does not know: dyn() is for the typ
 - name: templateImages
   expression: >-
     variables.templateContainers.filter(c, has(c.image)).map(c, c.image)
+- name: templateHosts
+  expression: >-
+    variables.templateContainers.filter(c, !({{ include "hudi-operator.asksNoHost" . }})).map(c, c.name)
 {{- end }}
 
 {{/*
@@ -225,12 +228,30 @@ expression, and who may use all objects of the namespace is asked for no single 
   expression: authorizer.group('').resource('{{ index . 0 }}').namespace(request.namespace).check('use').allowed()
 {{- end }}
 
-{{/* Validation of the images of templates. */}}
+{{/* Of a container c: the kubelet sends the requests of its probes and handlers from the node's network, so they ask the pod itself. */}}
+{{- define "hudi-operator.asksNoHost" -}}
+{{- range $i, $handler := list "livenessProbe" "readinessProbe" "startupProbe" "lifecycle.postStart" "lifecycle.preStop" }}
+{{- if $i }} && {{ end }}
+{{- $parent := ternary (printf "!has(c.%s) || " (first (splitList "." $handler))) "" (contains "." $handler) -}}
+({{ $parent }}!has(c.{{ $handler }}) || (
+{{- range $j, $kind := list "httpGet" "tcpSocket" }}
+{{- if $j }} && {{ end -}}
+(!has(c.{{ $handler }}.{{ $kind }}) || !has(c.{{ $handler }}.{{ $kind }}.host) || c.{{ $handler }}.{{ $kind }}.host == '')
+{{- end }}))
+{{- end }}
+{{- end }}
+
+{{/* Validations of the containers of templates. */}}
 {{- define "hudi-operator.templateRules" -}}
 - expression: >-
     variables.templateImages.all(i, {{ include "hudi-operator.imageAllowed" (list . "i") }})
   messageExpression: >-
     "podTemplate: images '" + variables.templateImages.join("', '") + "' are not all among those that this cluster allows: {{ include "hudi-operator.images" . | fromJsonArray | join ", " }} (the chart's config.allowedImages)"
+- expression: >-
+    size(variables.templateHosts) == 0
+  messageExpression: >-
+    "podTemplate: probes and lifecycle handlers may name no host, because the kubelet would ask it from the node's network: containers " +
+    variables.templateHosts.join(', ')
 {{- end }}
 
 {{/* Variables of a policy that uses the next template: (list . (list "executor")), the names of the containers that are ours. */}}
@@ -310,6 +331,9 @@ Validations of a pod: nothing in it reaches the node, another account or another
     variables.initContainers.all(c, (!has(c.ports) || c.ports.all(p, !has(p.hostPort) || p.hostPort == 0)) && !has(c.volumeDevices) &&
     !(has(c.securityContext) && has(c.securityContext.procMount) && c.securityContext.procMount != 'Default'))
   message: "containers of {{ $what }} may have no hostPort, volumeDevices and procMount: they reach the node"
+- expression: >-
+    (object.spec.containers + variables.initContainers).all(c, {{ include "hudi-operator.asksNoHost" . }})
+  message: "probes and lifecycle handlers of {{ $what }} may name no host: the kubelet would ask it from the node's network"
 - expression: >-
     has(object.spec.securityContext) && has(object.spec.securityContext.runAsNonRoot) && object.spec.securityContext.runAsNonRoot &&
     {{- if eq (index . 0).Values.userIds "Platform" }}
@@ -420,7 +444,8 @@ spec:
 {{- if .Values.etcd.enabled }}
 {{- $name := include "hudi-operator.etcd" . }}
 {{- $endpoints := list }}
-{{- range $i := until (int .Values.etcd.members) }}
+{{- /* A member that joins answers nobody before it has a vote. */}}
+{{- range $i := until (.Values.etcd.joins | ternary (sub (int .Values.etcd.members) 1) .Values.etcd.members | int) }}
 {{- $endpoints = append $endpoints (printf "https://%s-%d.%s.svc:2379" $name $i $.Release.Namespace) }}
 {{- end }}
 {{- toJson $endpoints }}

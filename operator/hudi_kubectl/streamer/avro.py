@@ -1,4 +1,4 @@
-"""An Avro schema as the columns that Spark's JSON reader is told.
+"""An Avro schema as columns for Spark's JSON reader.
 
 It uses nothing else of the plugin, and below it is only the standard library.
 """

@@ -1,4 +1,4 @@
-"""What a job was given, and what became of each part of it."""
+"""Configuration that a job was given, and the result of translating each part of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 JsonDict = dict[str, Any]
 
 TRANSLATED, NOT_NEEDED, MISSING = "translated", "notNeeded", "missing"
-"""What became of an option. ``missing``: it has an effect that the objects do not have."""
+"""Results of translating an option. ``missing``: it has an effect that the objects do not have."""
 TABLE, WRITER = "HudiTable", "HudiWriter"
 LOCAL = ("file://", "file:")
 
@@ -29,7 +29,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Said:
-    """What became of one option.
+    """Result of translating one option.
 
     ``field``: the field that has it, when it is translated. ``reason``: why it is not needed, or
     not translated; ``instead``: what a person can do.
@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Needed:
-    """An object that a person has to create. ``keys``: what it must have, and why."""
+    """An object that a person has to create. ``keys``: its required keys, with the reasons."""
 
     kind: str
     name: str
@@ -82,7 +82,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Places:
-    """Where files that a job names are looked for: at their path, then by name in a folder."""
+    """Lookup of local files that a job names: at their path, then by name in a folder."""
 
     folder: str = ""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hudi_kubectl.streamer import rules, services, sources, table, words, writer, yaml
+from hudi_kubectl.streamer import jdbc, rules, services, sources, table, words, writer, yaml
 from hudi_kubectl.streamer.given import MISSING, NOT_NEEDED, TABLE, TRANSLATED, WRITER, JsonDict, Needed, Places, Said
 from hudi_kubectl.streamer.work import Wishes, Work
 
@@ -64,6 +64,7 @@ def translate(
     services.translate(work)
     sources.translate(work)
     writer.translate(work)
+    jdbc.agree(work)
     if wishes.image:
         work.table["image"] = wishes.image
     rules.translate(work)

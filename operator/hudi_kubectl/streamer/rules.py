@@ -1,4 +1,4 @@
-"""What becomes of the options that no topic has taken.
+"""Results for the options that no topic has taken.
 
 Below it are `work`, the records of `given` and the rules of `hudi_contract`; it uses nothing else.
 """
@@ -22,7 +22,7 @@ _OF_THE_OPERATOR = frozenset(
 )
 """Reasons of rules for options that the operator sets itself: without them nothing is missed."""
 _MISSED_ANYWAY = ("hoodie.datasource.write.commitmeta.*", "hoodie.table.cdc.*", "hoodie.write.executor.*")
-"""Options that match such a rule, and have an effect of their own."""
+"""Options that match such a rule, but have a separate effect."""
 _SERVICES = frozenset(rule.why for rule in OWNED if rule.pattern == "hoodie.keep.*")
 
 _FLAGS_UNNEEDED = {

@@ -199,7 +199,7 @@ def _clustering(work: Work) -> None:
 
 
 def _clustered_files(work: Work, cluster: JsonDict, at: str) -> None:
-    """Which files are clustered, and how."""
+    """Translate the options that select the files to cluster and their layout."""
     _size(work, f"{_PLAN}.small.file.limit", f"{at}.smallFileSize", lambda text: cluster.update(smallFileSize=text))
     target = f"{_PLAN}.target.file.max.bytes"
     _size(work, target, f"{at}.targetFileSize", lambda text: cluster.update(targetFileSize=text))
@@ -230,7 +230,7 @@ def _is_pattern(text: str) -> bool:
 
 
 def _size(work: Work, name: str, at: str, put: Callable[[str], None]) -> None:
-    """Bytes as Mi or Gi; what is no whole number of Mi is missed."""
+    """Bytes as Mi or Gi; a size that is not a whole number of Mi is reported as missing."""
     option = work.prop(name)
     if option is None:
         return

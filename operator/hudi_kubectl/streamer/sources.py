@@ -1,6 +1,6 @@
-"""The writer's source: files, topics of Kafka, another Hudi table.
+"""The writer's source: files, topics of Kafka, another Hudi table, a database.
 
-Below it are `work`, `avro`, the paths of `table`, the records of `given` and the lists of
+Below it are `work`, `avro`, `jdbc`, the paths of `table`, the records of `given` and the lists of
 `hudi_contract`; it uses nothing else.
 """
 
@@ -10,7 +10,7 @@ import re
 
 from hudi_contract import allowed_options as allowed
 from hudi_contract.secret_names import is_secret
-from hudi_kubectl.streamer import avro
+from hudi_kubectl.streamer import avro, jdbc
 from hudi_kubectl.streamer.given import WRITER, JsonDict, Needed, Option
 from hudi_kubectl.streamer.table import path_of
 from hudi_kubectl.streamer.work import Work
@@ -30,10 +30,6 @@ _REGISTRY = (
 _UNREAD = {
     "AvroKafkaSource": _REGISTRY,
     "ProtoKafkaSource": ("Protobuf is not read here", "read it with a program of your own (spec.application)"),
-    "JdbcSource": (
-        "databases are not read here",
-        "write an extract to files, or read it with a Python source or a program of your own",
-    ),
     "SqlSource": (
         "SQL reads no tables of a catalog here",
         "write source.sql with a view for each table (docs/use/sources.md)",
@@ -57,6 +53,8 @@ _NO_FILE = "copy it here and name its folder with --files"
 _GIVEN_SCHEMA = f"{_S}schemaprovider.source.schema.file"
 _TARGET_SCHEMA = f"{_S}schemaprovider.target.schema.file"
 _AT = "HudiWriter spec.source."
+_VALUE = r"-?[0-9]{1,38}([.][0-9]{1,38})?|[0-9]{4}-[0-9]{2}-[0-9]{2}"
+"""A checkpoint of JdbcSource that has one meaning: a time has none without its zone."""
 
 
 def translate(work: Work) -> None:
@@ -72,12 +70,17 @@ def translate(work: Work) -> None:
     elif name == "HoodieIncrSource":
         _hudi(work)
         work.to(option, f"{_AT}hudi")
+    elif name == "JdbcSource":
+        jdbc.translate(work)
+        work.to(option, f"{_AT}jdbc")
     else:
         reason = _UNREAD.get(name, ("a source of your own", "read it with a Python source or a program of your own"))
         work.missing(option, *reason, WRITER)
         for each in (*work.below(f"{_S}source."), *_foreign(work)):
             work.missing(each, "belongs to a source that is not read here", "see --source-class")
     for each in (*work.below(f"{_S}source.hoodieincr."), *work.below(f"{_S}source.dfs.")):
+        work.unneeded(each, f"{name} does not use it")
+    for each in work.below(f"{_S}jdbc."):
         work.unneeded(each, f"{name} does not use it")
     for each in (*work.below(f"{_S}source.kafka."), *work.below(f"{_S}kafka.source."), *work.below(f"{_S}csv.")):
         work.unneeded(each, f"{name} does not use it")
@@ -98,7 +101,14 @@ def _checkpoints(work: Work, name: str) -> None:
         if found is not None and "hudi" in work.writer.get("source", {}):
             work.writer["source"]["hudi"]["startFrom"] = found[1]
             work.to(checkpoint, f"{_AT}hudi.startFrom")
-    hints = {"JsonKafkaSource": "set source.kafka.startFrom to the time from which records are read"}
+    new = work.writer.get("source", {}).get("jdbc", {}).get("incremental")
+    if checkpoint is not None and new is not None and re.fullmatch(_VALUE, checkpoint.value):
+        new["startFrom"] = checkpoint.value
+        work.to(checkpoint, f"{_AT}jdbc.incremental.startFrom")
+    hints = {
+        "JsonKafkaSource": "set source.kafka.startFrom to the time from which records are read",
+        "JdbcSource": "set source.jdbc.incremental.startFrom to the value of the checkpoint",
+    }
     hint = hints.get(name, "an Upsert may read all of it once more")
     work.missing(checkpoint, "a writer has its own progress, and no checkpoints of HoodieStreamer", hint)
     work.missing(
@@ -155,7 +165,7 @@ def _files(work: Work, kind: str) -> None:
 
 
 def _schema_of_files(work: Work, kind: str) -> bool:
-    """Whether the job has a schema for the files; what it does to them is missed."""
+    """Whether the job has a schema for the files; its effect on them is reported as missing."""
     provider = work.flag("--schemaprovider-class")
     if provider is None:
         for each in work.below(f"{_S}schemaprovider."):

@@ -97,7 +97,7 @@ def of_text(text: str, name: str) -> list[str]:
 
 
 def _substituted(words: Sequence[str]) -> list[str]:
-    """Words of a command substitution are one word: what it gives is not known."""
+    """Words of a command substitution are one word: its output is not known."""
     found: list[str] = []
     end = ""
     for word in words:

@@ -30,7 +30,7 @@ _TRUE, _FALSE = "true", "false"
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user of the command adds: names of the objects, an image, a file system."""
+    """Values from the command line: names of the objects, an image, a file system."""
 
     table: str = ""
     writer: str = ""

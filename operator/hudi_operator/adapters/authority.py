@@ -38,7 +38,7 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class Request:
-    """What a certificate is for.
+    """Contents of a certificate that is asked for.
 
     ``common_name`` is the user in etcd. Only servers have ``names`` (DNS) and ``addresses``; they
     may also be clients, because members of etcd talk to each other with the same certificate.
@@ -132,7 +132,7 @@ def common_name(certificate: bytes) -> str:
 
 
 def validity(certificate: bytes) -> tuple[datetime, datetime]:
-    """When a certificate begins and ends; raises BadCertificate."""
+    """Begin and end of a certificate's validity; raises BadCertificate."""
     read = _certificate(certificate)
     return read.not_valid_before_utc, read.not_valid_after_utc
 

@@ -21,7 +21,7 @@ from hudi_operator.model.ports import Fatal, OutcomeUnknown, Retryable
 from hudi_operator.model.store_access import Credentials, StoreAnswer, Verdict
 
 SECONDS = 5.0
-"""Of one request: the table waits for it."""
+"""Time-out of one request: the table waits for it."""
 LARGEST_ANSWER = 16384
 _FIELDS = {
     "accessKeyId": r"[!-~]{1,128}",
@@ -55,7 +55,7 @@ class CredentialsBroker:
             raise _refused("the broker does not say that the credentials are revoked", status)
 
     async def ask_store(self, credentials: Credentials, path: str) -> StoreAnswer:
-        """DELETE of a name that never exists, on a connection of its own."""
+        """DELETE of a name that never exists, on a separate connection."""
         request = store_request.signed(
             credentials, endpoint=self._config.store_endpoint, region=self._config.region, path=path
         )

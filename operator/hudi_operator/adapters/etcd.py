@@ -14,14 +14,15 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from hudi_contract import naming, records
-from hudi_contract.keys import MAX_VALUE_BYTES, Kind, TableKeys, assignment_key
+from hudi_contract.keys import MAX_VALUE_BYTES, PULSE, Kind, TableKeys, assignment_key, pulse_key
 from hudi_contract.records import Stored
 from hudi_contract.settle import SettleRecord
-from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Sighting
+from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Pulse, Sighting
 from hudi_contract.words import InstantState
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd_rpc import Connection, Message
@@ -30,6 +31,7 @@ from hudi_operator.model.ports import Fatal, OutcomeUnknown, Retryable
 
 JsonDict = dict[str, Any]
 
+LOG = logging.getLogger(__name__)
 PROTOCOL_LOG = logging.getLogger("hudi_operator.protocol")
 _MAX_OPERATIONS = 100
 """etcd refuses transactions of more than 128 operations or compares by default."""
@@ -53,46 +55,108 @@ ACTOR = "operator"
 """Actor and role of this process in the protocol log."""
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Knowledge of one etcd cluster. An etcd that knows less was set back to an older state."""
+
+    revision: int = 0
+    """The highest revision of its answers."""
+    pulse: int = 0
+    """Revision of the last pulse that was written (:mod:`hudi_operator.adapters.etcd_pulse`)."""
+    forgotten: int = 0
+    """Grows each time the cluster is found set back: to the highest revision known then, at least.
+
+    0: never. `revision` and `pulse` count from the last time.
+    """
+
+
 class Revisions:
-    """Highest revision seen of each cluster.
+    """Knowledge of each cluster, by cluster id (protocol.md, Assumptions).
 
-    It detects an etcd that was set back to an older state (protocol.md, Assumptions).
-
-    It is persisted as an annotation of the leader's Lease, which is not in this etcd.
+    It is persisted in annotations of the leader's Lease, which is not in this etcd.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._floors: dict[str, int] = {}
+        self._seen: dict[str, Seen] = {}
+        self.set_back: Callable[[], None] = lambda: None
+        """Called when a cluster is found set back: every table has to be looked at."""
+
+    def known(self) -> dict[str, Seen]:
+        """By cluster id. Taken before a request is sent, its answer must not know less."""
+        with self._lock:
+            return dict(self._seen)
 
     def seen(self, cluster_id: str, revision: int) -> None:
         """Record the revision of an answer."""
+        self.learn(cluster_id, Seen(revision=revision, forgotten=self.known().get(cluster_id, Seen()).forgotten))
+
+    def learn(self, cluster_id: str, told: Seen) -> None:
+        """Take what somebody else has known; of what was known before the last loss, nothing."""
         with self._lock:
-            self._floors[cluster_id] = max(revision, self._floors.get(cluster_id, 0))
+            mine = self._seen.get(cluster_id, Seen())
+            if told.forgotten > mine.forgotten:
+                self._seen[cluster_id] = told
+            elif told.forgotten == mine.forgotten:
+                revision, pulse = max(mine.revision, told.revision), max(mine.pulse, told.pulse)
+                self._seen[cluster_id] = Seen(revision, pulse, mine.forgotten)
+
+    def judge(self, cluster_id: str, before: Mapping[str, Seen], answer: Seen) -> int:
+        """Compare an answer with what was known when it was asked for; returns `Seen.forgotten`.
+
+        ``answer``: its revision, that of the pulse in it, and what the pulse says was forgotten.
+        """
+        self.learn(cluster_id, answer)
+        was = before.get(cluster_id, Seen())
+        lost = max(was.revision if answer.revision < was.revision else 0, was.pulse if answer.pulse < was.pulse else 0)
+        with self._lock:
+            mine = self._seen.get(cluster_id, Seen())
+            lost = lost if mine.forgotten == was.forgotten else 0  # another answer has already reported it
+            if lost:
+                mine = Seen(answer.revision, answer.pulse, max(lost, mine.forgotten + 1))
+                self._seen[cluster_id] = mine
+                LOG.error(
+                    "etcd cluster %s knows nothing any more of its revision %d: restored from a backup? Every table "
+                    "of it freezes until a person has looked (docs/operate/operations.md, etcd)",
+                    cluster_id,
+                    lost,
+                )
+        if lost:
+            self.set_back()
+        return mine.forgotten
 
     def floors(self) -> dict[str, int]:
         """Highest revision by cluster id."""
-        with self._lock:
-            return dict(self._floors)
+        return {cluster_id: seen.revision for cluster_id, seen in self.known().items()}
 
 
 class RevisionNotes:
-    """The highest revision of each cluster in annotations of the leader's Lease."""
+    """Knowledge of each cluster in annotations of the leader's Lease."""
 
     PREFIX = f"etcd-revision.{naming.GROUP}/"
+    PULSE = f"etcd-pulse.{naming.GROUP}/"
+    FORGOTTEN = f"etcd-forgotten.{naming.GROUP}/"
 
     def __init__(self, revisions: Revisions) -> None:
         self._revisions = revisions
 
     def write(self) -> dict[str, str]:
         """Annotations to store."""
-        return {self.PREFIX + cluster: str(revision) for cluster, revision in self._revisions.floors().items()}
+        notes: dict[str, str] = {}
+        for cluster, seen in self._revisions.known().items():
+            notes[self.PREFIX + cluster] = str(seen.revision)
+            notes |= {self.PULSE + cluster: str(seen.pulse)} if seen.pulse else {}
+            notes |= {self.FORGOTTEN + cluster: str(seen.forgotten)} if seen.forgotten else {}
+        return notes
 
     def read(self, annotations: Mapping[str, str]) -> None:
         """Annotations that an earlier leader stored."""
-        for key, value in annotations.items():
-            if key.startswith(self.PREFIX) and _REVISION.fullmatch(value):
-                self._revisions.seen(key.removeprefix(self.PREFIX), int(value))
+        numbers = {key: int(value) for key, value in annotations.items() if _REVISION.fullmatch(value)}
+        for key, revision in numbers.items():
+            if key.startswith(self.PREFIX):
+                cluster = key.removeprefix(self.PREFIX)
+                pulse, forgotten = (numbers.get(kind + cluster, 0) for kind in (self.PULSE, self.FORGOTTEN))
+                self._revisions.learn(cluster, Seen(revision, pulse, forgotten))
 
 
 class EtcdStore:
@@ -128,11 +192,18 @@ class EtcdStore:
     async def read_table(self, table_id: str, agent: str, others: Sequence[str] = ()) -> EtcdFacts:
         """One linearizable transaction (a read-only transaction is linearizable by default)."""
         control, table = self.keys(table_id).control, self.keys(table_id).tables
-        operations = [rpc.get_prefix(control), rpc.get_prefix(table)]
+        operations = [rpc.get_prefix(control), rpc.get_prefix(table), rpc.get(pulse_key(self._prefix))]
         agents = (agent, *others) if agent else ()
         operations.extend(rpc.get(assignment_key(self._prefix, name, table_id)) for name in agents)
+        before = self._revisions.known()
         answer = await self._send("read-table", rpc.txn_request([], operations), writes=False)
-        groups: dict[str, Any] = {"revision": answer.header.revision, "cluster_id": f"{answer.header.cluster_id:x}"}
+        cluster_id = f"{answer.header.cluster_id:x}"
+        forgotten = self._revisions.judge(cluster_id, before, knows(answer, at=2))
+        groups: dict[str, Any] = {
+            "revision": answer.header.revision,
+            "cluster_id": cluster_id,
+            "forgotten": forgotten,
+        }
         for stored, prefix, names in (
             (answer.responses[0], control, _CONTROL_GROUPS),
             (answer.responses[1], table, _TABLE_GROUPS),
@@ -141,7 +212,7 @@ class EtcdStore:
                 _sort_in(groups, pair.key.decode(errors="backslashreplace")[len(prefix) :], names, pair)
         found = {
             name: response.response_range.kvs[0]
-            for name, response in zip(agents, answer.responses[2:], strict=True)
+            for name, response in zip(agents, answer.responses[3:], strict=True)
             if response.response_range.kvs
         }
         if agent in found:
@@ -411,6 +482,17 @@ class EtcdStore:
         return answer
 
 
+def knows(answer: Message, *, at: int) -> Seen:
+    """Knowledge in an answer. ``at``: the place in it of the pulse, which was read with it."""
+    found = answer.responses[at].response_range.kvs
+    pulse = _stored(PULSE, "", found[0]) if found else None
+    return Seen(
+        answer.header.revision,
+        pulse.mod_revision if pulse is not None else 0,
+        records.read(pulse, Pulse).forgotten,
+    )
+
+
 def _sort_in(groups: dict[str, Any], path: str, names: Mapping[Kind, str], pair: Message) -> None:
     """Sort one key-value pair into its field of EtcdFacts.
 
@@ -430,7 +512,7 @@ def _stored(kind: str, name: str, pair: Message) -> Stored:
 
 
 def _encode(value: JsonDict, kind: Kind | None = None) -> bytes:
-    """The value as it is stored: at most as long as values of its kind may be."""
+    """The value as it is stored, within the size limit of its kind."""
     encoded = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
     most = kind.max_value_bytes if kind is not None else MAX_VALUE_BYTES
     if len(encoded) > most:

@@ -1,4 +1,4 @@
-"""Whether tables may stand in this etcd: its authentication and its version."""
+"""Check whether this etcd may hold tables: its authentication and its version."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hudi_operator.model.facts import EtcdFitness
 from hudi_operator.model.ports import Fatal, Retryable
 
 FIRST_RELEASES = {(3, 5): 33, (3, 6): 14, (3, 7): 1}
-"""Of each minor version the first patch that tables may use (docs/operate/operations.md, etcd)."""
+"""First patch of each minor version that tables may use (docs/operate/operations.md, etcd)."""
 ASKED_AGAIN_SECONDS = 60.0
-"""How long an answer is believed: authentication may be disabled while the operator runs."""
+"""Seconds for which an answer is used: authentication may be disabled while the operator runs."""
 REFUSED_SECONDS = 5.0
-"""How long an answer is believed that keeps tables from being served."""
+"""Seconds for which an answer is used that keeps tables from being served."""
 
 
 def outdated(version: str) -> str:
@@ -50,6 +50,12 @@ class EtcdSizes:
     quota: int
 
 
+def sizes_of(status: rpc.Message) -> EtcdSizes:
+    """Sizes in a member's answer to Status."""
+    newer = {field.field_number: field.data for field in UnknownFieldSet(status) if field.wire_type == 0}
+    return EtcdSizes(int(status.dbSize), newer.get(_IN_USE, 0), newer.get(_QUOTA, 0))
+
+
 class FitnessCheck:
     """Asks etcd at the start and every minute."""
 
@@ -63,8 +69,8 @@ class FitnessCheck:
     ) -> None:
         """``allow_unauthenticated``: tables are served although etcd has no authentication enabled.
 
-        ``sizes`` and ``shown`` are told, for metrics, the size of the database and the Unix time at
-        which the certificate ends that the member shows; 0: it shows none.
+        ``sizes`` and ``shown`` get, for metrics, the size of the database and the Unix time at
+        which the member's certificate ends; 0: it shows none.
         """
         self._connection = connection
         self._allowed = allow_unauthenticated
@@ -74,7 +80,7 @@ class FitnessCheck:
         self._asking = asyncio.Lock()
 
     async def __call__(self) -> EtcdFitness:
-        """What etcd is now. Raises Retryable or Fatal when it does not say."""
+        """Current state of etcd. Raises Retryable or Fatal when it cannot be found out."""
         async with self._asking:  # one question for all tables that are looked at meanwhile
             if time.monotonic() >= self._until:
                 self._known = await self._ask()
@@ -97,21 +103,20 @@ class FitnessCheck:
                 return EtcdFitness("EtcdUnauthenticated", f"{said}: {hint}", refused=True)
             accepted = f"{said}; etcd.allowUnauthenticated is set, so tables are served nevertheless"
         old = outdated((await self._status()).version)
-        if old:  # F343: what somebody has accepted does not hide what nobody has
+        if old:  # F343: an accepted problem does not hide one that is not accepted
             return EtcdFitness("EtcdVersion", f"{old}; {accepted}" if accepted else old)
         return EtcdFitness("EtcdUnauthenticated", accepted) if accepted else EtcdFitness()
 
     async def _status(self) -> rpc.Message:
         request = rpc.messages.StatusRequest()
         status = await self._connection.call(rpc_pb2_grpc.MaintenanceStub, "Status", request, writes=False)
-        newer = {field.field_number: field.data for field in UnknownFieldSet(status) if field.wire_type == 0}
-        self._sizes(EtcdSizes(int(status.dbSize), newer.get(_IN_USE, 0), newer.get(_QUOTA, 0)))
+        self._sizes(sizes_of(status))
         return status
 
     async def _authenticates(self) -> bool:
         """A user that cannot exist is refused by name, or because there are no users at all.
 
-        Everybody may ask that; the state of authentication itself is told to root only.
+        Everybody may ask that; only root may read the state of authentication itself.
         """
         request = rpc.messages.AuthenticateRequest(name="hudi-operator/asks", password="-")  # noqa: S106
         try:

@@ -1,4 +1,4 @@
-"""Transport to etcd: etcd3's raw stubs on threads of their own.
+"""Transport to etcd: etcd3's raw stubs on separate threads.
 
 It uses one endpoint at a time, and every call has a deadline.
 
@@ -279,4 +279,5 @@ leases = rpc_pb2_grpc.LeaseStub
 watches = rpc_pb2_grpc.WatchStub
 auth = rpc_pb2_grpc.AuthStub
 cluster = rpc_pb2_grpc.ClusterStub
+maintenance = rpc_pb2_grpc.MaintenanceStub
 messages = rpc_pb2

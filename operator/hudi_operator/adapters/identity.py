@@ -1,4 +1,4 @@
-"""What pods must know of the gateway before etcd; the operator copies it into their namespaces."""
+"""The authority of the gateway before etcd; the operator copies it into the namespaces of pods."""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ EVENT_SECONDS = 3.0
 DRY_RUN_SECONDS = 5.0
 """Time-out of a dry run: its answer is for people, too."""
 _NO_DRY_RUN = "does not support dry run"
-"""What the API server says of a webhook with side effects."""
+"""Part of the API server's message about a webhook with side effects."""
 _PARALLEL_REQUESTS = 32
 PAGE = 50
-"""Objects of one answer to a list. Whatever is listed is made by tenants, and each object may be as
-large as the API server stores it, about 1.5 MiB (F209).
+"""Objects of one answer to a list. Listed objects are made by tenants, and each may be as large as
+the API server stores it, about 1.5 MiB (F209).
 """
 _PROMPT_SECONDS = 1.0
 """An answer that took longer is too inexact for the comparison of clocks."""
@@ -157,7 +157,7 @@ class ApiServer:
         None: there was none yet.
         """
         self.compared_at = 0.0
-        """When that answer came (`time.monotonic`)."""
+        """Time at which that answer arrived (`time.monotonic`)."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -263,8 +263,8 @@ _REFUSALS = (
     ("usage per Container", "LimitRange"),
     ("usage per Pod", "LimitRange"),
 )
-"""What the API server's admission says of an object. A webhook chooses its status itself, and one
-that does not answer is an error 500: in each case the object was definitely not made.
+"""Messages of the API server's admission. A webhook chooses its status itself, and one that does
+not answer is an error 500: in each case the object was definitely not made.
 """
 
 
@@ -378,7 +378,7 @@ class KubernetesStore:
         return None if found is None else pod_facts(found)
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
-        """Those of the named nodes that exist."""
+        """Named nodes that exist."""
         found = await asyncio.gather(*(self.get("Node", "", name) for name in sorted(set(names))))
         return {node["metadata"]["name"]: node_facts(node) for node in found if node is not None}
 

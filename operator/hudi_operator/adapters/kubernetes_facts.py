@@ -25,6 +25,8 @@ def pod_facts(pod: JsonDict) -> PodFacts:
         node=spec.get("nodeName") or "",
         deleting=bool(meta.get("deletionTimestamp")),
         finalizers=tuple(meta.get("finalizers") or ()),
+        grace_seconds=meta.get("deletionGracePeriodSeconds"),
+        deleted_at=meta.get("deletionTimestamp") or "",
         containers=tuple(_container(item, kind) for item, kind in _containers(spec, status)),
         controller=next(
             (_named(owner) for owner in meta.get("ownerReferences") or () if owner.get("controller")), None
@@ -103,12 +105,15 @@ def _unschedulable(status: JsonDict) -> str:
 def node_facts(node: JsonDict) -> NodeFacts:
     """One node."""
     meta, status = node["metadata"], node.get("status") or {}
+    ready: JsonDict = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
+    is_ready = ready.get("status") == "True"
     return NodeFacts(
         name=meta["name"],
         uid=meta["uid"],
         boot_id=(status.get("nodeInfo") or {}).get("bootID") or "",
-        ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
+        ready=is_ready,
         out_of_service=any(t.get("key") == OUT_OF_SERVICE for t in (node.get("spec") or {}).get("taints") or ()),
         created_at=meta.get("creationTimestamp") or "",
         machine=(status.get("nodeInfo") or {}).get("systemUUID") or "",
+        ready_since=(ready.get("lastTransitionTime") or "") if is_ready else "",
     )

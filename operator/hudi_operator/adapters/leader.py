@@ -165,8 +165,8 @@ class Leader:
             LOG.warning("leader election: %s", error)
             return 0.0
         except Exception:
-            # Whatever somebody has answered, or written into the Lease: the thread must not end,
-            # or this replica never leads (F514).
+            # Whatever the answer or the content of the Lease is, the thread must not end, or this
+            # replica never leads (F514).
             LOG.exception("leader election")
             return 0.0
         return sent + self._config.renew_deadline_seconds

@@ -20,8 +20,8 @@ from hudi_operator.model.store_access import Credentials, StoreAnswer, Verdict
 NEVER = ".hoodie/.hudi-operator-never-exists"
 """Below the table's path; nothing ever writes it."""
 _REFUSALS = ("InvalidAccessKeyId", "AccessDenied", "ExpiredToken", "InvalidToken", "InvalidClientTokenId")
-"""Codes of S3 by which a store refuses an identity. A wrong signature or clock is none of them: it
-says something of the request.
+"""Codes of S3 by which a store refuses an identity. A wrong signature or clock is not among them:
+it is a fault of the request.
 """
 _EMPTY = hashlib.sha256(b"").hexdigest()
 
@@ -65,7 +65,7 @@ def exactly(url: str) -> URL:
 
 
 def judge(status: int, body: bytes) -> StoreAnswer:
-    """What an answer of the store says of the credentials."""
+    """Verdict on the credentials that follows from an answer of the store."""
     found = re.search(rb"<Code>([A-Za-z]{1,64})</Code>", body)
     code = found.group(1).decode() if found else ""
     told = f"{status} {code}".strip()

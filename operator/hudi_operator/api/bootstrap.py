@@ -13,7 +13,7 @@ METADATA_ONLY = "MetadataOnly"
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Source of a table's first rows, and what is written.
+    """Source of a table's first rows, and the parts of them that are written.
 
     Full records, or only Hudi's own columns.
     """

@@ -52,7 +52,7 @@ class Callback:
 def problem(wanted: Callback | None) -> str:
     """Why nothing is sent to this receiver (field and rule); empty when it is, or there is none.
 
-    The CRD refuses the same. The agent looks at the addresses of the name at each request.
+    The CRD refuses the same. The agent checks the addresses of the name at each request.
     """
     if wanted is None:
         return ""

@@ -41,7 +41,7 @@ class Glue:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Where the table is listed. ``table`` empty: the name follows from the table's."""
+    """Catalog that lists the table. ``table`` empty: the name follows from the table's."""
 
     hive_metastore: HiveMetastore | None = record(HiveMetastore, optional=True)
     glue: Glue | None = record(Glue, optional=True)
@@ -49,7 +49,7 @@ class Catalog:
     table: str = text(at_least=1, at_most=128, matches=_NAME)
     timeout_seconds: int = number(60, at_least=5, at_most=600)
     on_delete: str = text(KEEP, choices=(KEEP, DROP))
-    """What becomes of the entries when the HudiTable is deleted."""
+    """Action on the entries when the HudiTable is deleted."""
 
     @property
     def drops(self) -> bool:
@@ -77,8 +77,8 @@ class Catalog:
 def problem(wanted: Catalog | None, path: str) -> str:
     """Why nothing is sent to this catalog (field and rule); empty when it is, or there is none.
 
-    ``path``: of the table. The CRD refuses the same. The agent looks at the addresses of the names
-    at each try.
+    ``path``: of the table. The CRD refuses the same. The agent checks the addresses of the names at
+    each try.
     """
     if wanted is None:
         return ""

@@ -1,4 +1,4 @@
-"""Defaults of a namespace for its HudiWriters, as they stand in its ConfigMap.
+"""Defaults of a namespace for its HudiWriters, as its ConfigMap has them.
 
 :mod:`hudi_contract.defaults` says which fields may be there; what their values may be is said by
 the spec of a HudiWriter and by the rules for options. Nothing of a text that breaks one of these
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
 
 JsonDict = dict[str, Any]
 WHERE = f"ConfigMap {contract.CONFIG_MAP}, {contract.KEY}"
-"""How messages begin."""
+"""Prefix of messages."""
 MESSAGE_LIMIT = 500
 _MOST_NESTED = 32
 _TOO_DEEP = "objects and lists are nested too deeply"
 _TAG = "tag:yaml.org,2002:"
 _READ_AS = frozenset(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null"))
-"""What JSON has, too. Anything else of YAML, a date or `.inf`, is the text that is written there.
+"""Tags of types that JSON has, too. Any other type of YAML, such as a date or `.inf`, is read as
+the text that is written there.
 """
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """Those of one namespace. ``fields``: a part of a HudiWriter's spec; empty: there are none.
+    """Defaults of one namespace. ``fields``: a part of a HudiWriter's spec; empty: there are none.
 
     ``problem``: why they cannot be used: ConfigMap, field, value and rule. No attempt starts then.
     """
@@ -99,7 +100,7 @@ def _check(fields: Any) -> None:
 
 
 def _check_size(text: str) -> None:
-    """Whoever writes the text does not hold up the operator: it is short and flat."""
+    """The author of the text cannot hold up the operator: it is short and flat."""
     if len(text) > contract.MOST_CHARACTERS:
         raise SpecError(f"has {len(text)} characters, must have at most {contract.MOST_CHARACTERS}")
     if max(accumulate((c in "[{") - (c in "]}") for c in text), default=0) > _MOST_NESTED:
@@ -107,9 +108,9 @@ def _check_size(text: str) -> None:
 
 
 def _loaded(text: str) -> Any:
-    """What a text says, as JSON has it; None: nothing.
+    """Parse a YAML text into JSON's types; None when it is empty.
 
-    It has no anchors, with which a short text stands for one of any length.
+    Anchors are refused, because with them a short text can stand for one of any length.
     """
     import yaml
 

@@ -6,9 +6,9 @@ validation of the API server: an object may have been stored under a CRD of anot
 compares declarations and CRDs (tests/tiers/unit/api/test_crds.py). Descriptions, and rules between
 fields, are only in the CRDs.
 
-pydantic, which the Kubernetes client brings along, is not used: its models would make a schema and
-messages of their own beside the CRD's, and it is compiled, while `kubectl hudi plan` reads specs
-with these classes where nothing is installed but Python.
+pydantic, which the Kubernetes client brings along, is not used: its models would make a second
+schema and second messages beside the CRD's, and it is compiled, while `kubectl hudi plan` reads
+specs with these classes where nothing is installed but Python.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def text(
     """A string. ``at_least`` and ``at_most`` are numbers of characters.
 
     ``form`` is a format of OpenAPI. ``matches`` is a regular expression for the whole string: the
-    CRD has it as a rule of its own, with its own message. ``choices`` may be an enum, whose words
+    CRD has it as a separate rule with its own message. ``choices`` may be an enum, whose words
     become plain strings, as does a default.
     """
     default, unset = (str(value) if isinstance(value, str) else value for value in (default, unset))

@@ -35,7 +35,7 @@ class Security:
 
 @dataclass(frozen=True)
 class Value:
-    """How the values of records become columns."""
+    """Conversion of the values of records into columns."""
 
     format: str = text(required=True, choices=("Json", "Avro", "String", "Binary"))
     schema: str = text(at_least=1, at_most=65536)

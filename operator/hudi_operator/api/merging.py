@@ -25,7 +25,7 @@ OF_HUDI = frozenset(
 
 @dataclass(frozen=True)
 class Merge:
-    """How versions of a record are merged.
+    """Settings for merging versions of a record.
 
     ``mode`` is ``EventTime``, ``CommitTime`` or ``Custom``.
     """

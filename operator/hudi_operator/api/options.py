@@ -30,7 +30,7 @@ to two file groups (measured).
 """
 VALUE_LIMIT = 80
 LISTED = 8
-"""How many options that are refused a message names."""
+"""Number of refused options that a message names at most."""
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

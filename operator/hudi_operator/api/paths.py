@@ -1,4 +1,4 @@
-"""Paths of tables, of datasets and of sources: what a path may be, whoever names it.
+"""Rules for paths of tables, of datasets and of sources, the same for every author.
 
 The CRDs have the same rules with a message for each. They are repeated at launch, because an object
 may have been stored under another CRD. A path names one bucket or host of an allowed scheme, and

@@ -164,8 +164,8 @@ _NUMBERS = f"XX:({'|'.join(_AMOUNTS)})=[0-9]+([.][0-9]+)?[kKmMgGtT]?"
 JAVA_OPTION = (
     f"-(XX:[+-]({'|'.join(_SWITCHES)})|{_NUMBERS}|{_PATHS}|{_WORDS}|Xss[0-9]+[kKmM]|Xlog:[A-Za-z0-9+*=,]+|Xint)"
 )
-"""JVM options that the CRDs allow, by name: memory, collectors, threads, what is told of them. The
-JVM reads further options from some files (VMOptionsFile, Flags; a number names one, too), code from
+"""JVM options that the CRDs allow, by name: memory, collectors, threads, and their logging. The JVM
+reads further options from some files (VMOptionsFile, Flags; a number names one, too), code from
 others, and runs commands (F56, F131).
 """
 ALLOWED_JAVA = (
@@ -229,7 +229,7 @@ _RESERVED = (
     "KUBECONFIG",
     "AWS_",
 )
-"""What begins each class of OWNED_ENV, in a form that a prefix can be compared with."""
+"""Prefix of each class of OWNED_ENV, in a form that another prefix can be compared with."""
 
 
 def prefix_problem(prefix: str) -> str:

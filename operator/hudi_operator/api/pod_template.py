@@ -1,8 +1,8 @@
-"""What a ``podTemplate`` may say of a pod, and what it names.
+"""Rules for a ``podTemplate``, and the objects that it names.
 
-A template is kept as the user wrote it. The CRD refuses what is known to be the operator's; here,
-at each launch, everything is refused that is not known to be the user's: a field of a later
-Kubernetes, too. The admission policies of the chart compare pods with what was rendered.
+A template is kept as the user wrote it. The CRD refuses fields that are known to be the operator's.
+This module, at each launch, refuses every field that is not known to be the user's, including those
+of a later Kubernetes. The admission policies of the chart compare pods with the rendered ones.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ OWN_CONTAINERS = ("driver", "executor", "agent")
 OWN_LABELS = r"(hudioperator\.io/|spark-).*|app\.kubernetes\.io/(name|managed-by|component)"
 """Labels by which the operator, Spark and NetworkPolicies know a pod."""
 OWN_ANNOTATIONS = r"hudioperator\.io/.*|container\.(apparmor|seccomp)\.security\..*|(apparmor|seccomp)\.security\..*"
-OWN_VOLUMES = "(conf|code|etcd|tmp|kafka|callback|spark-key|s3)|secret-[0-9]+|kube-api-access-.*"
+OWN_VOLUMES = "(conf|code|etcd|tmp|kafka|jdbc|callback|spark-key|s3)|secret-[0-9]+|kube-api-access-.*"
 SYSTEM_FOLDERS = "/(bin|boot|dev|etc|lib[^/]*|opt|proc|root|run|sbin|sys|tmp|usr|var)?(/.*)?"
-"""Where nothing is mounted in the operator's container: the image, and what the operator mounts."""
+"""Folders of the operator's container in which nothing may be mounted: those of the image, and
+those that the operator mounts.
+"""
 LOCAL_DIRS = "spark-local-dir-"
-"""How names of volumes begin that Spark uses for shuffle and spill files."""
+"""Prefix of the names of volumes that Spark uses for shuffle and spill files."""
 SPEC = frozenset(
     (
         "affinity",
@@ -65,6 +67,7 @@ _OF_OTHERS = frozenset(
         "terminationMessagePolicy",
     )
 )
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _MOUNT = frozenset(("name", "mountPath", "readOnly", "recursiveReadOnly", "subPath"))
 _SOURCES = frozenset(
     ("configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
@@ -249,7 +252,19 @@ def _of_containers(spec: JsonDict, main: str) -> Iterator[str]:
                 )
                 if any(_object({"port": port}, "port").get("hostPort") for port in container.get("ports") or ()):
                     yield f"{at}.ports: hostPort is a port of the node"
+                yield from _of_handlers(at, container)
             yield from _of_mounts(at, container, volumes, ours=name == main)
+
+
+def _of_handlers(at: str, container: JsonDict) -> Iterator[str]:
+    """Problems of probes and handlers, whose requests the kubelet sends from the node's network."""
+    lifecycle = _object(container, "lifecycle")
+    handlers = {probe: _object(container, probe) for probe in _PROBES}
+    handlers |= {f"lifecycle.{moment}": _object(lifecycle, moment) for moment in ("postStart", "preStop")}
+    for where, handler in handlers.items():
+        for kind in ("httpGet", "tcpSocket"):
+            if host := _object(handler, kind).get("host"):
+                yield f"{at}.{where}.{kind}.host: {host!r:.80}: the kubelet asks the pod itself; leave it out"
 
 
 def _of_our_variables(at: str, container: JsonDict) -> Iterator[str]:

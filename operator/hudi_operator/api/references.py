@@ -1,8 +1,8 @@
 """ServiceAccounts, Secrets and images that a HudiTable or a HudiWriter names, and who may use them.
 
 The owner of a Secret or a ServiceAccount says in an annotation which HudiTables of its namespace
-may use it. The verb ``use``, which admission asks of the person who applies an object, is not
-enough: a GitOps tool has every verb, whoever wrote what it applies.
+may use it. The verb ``use``, which admission requires of the user who applies an object, is not
+enough: a GitOps tool has every verb, regardless of the author of the objects that it applies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ANNOTATION = f"{naming.GROUP}/allowed-tables"
 """Names of HudiTables, separated by commas, or ``*``."""
 SECRET, ACCOUNT = "Secret", "ServiceAccount"
 RESERVED = "hudi-operator-"
-"""How names of the operator's own Secrets begin; those of one attempt have a suffix instead.
+"""Prefix of the names of the operator's own Secrets; those of one attempt have a suffix instead.
 
 No table may name either.
 """
@@ -48,7 +48,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Consent:
-    """What the API server says of an object that is named.
+    """Answer of the API server about a named object.
 
     ``tables``: names in its annotation; None when it has none.
     """
@@ -87,6 +87,8 @@ def of_writer(writer: WriterSpec) -> tuple[Reference, ...]:
     found = list(_pulled_with(writer.image_pull_secrets))
     if writer.kafka is not None and writer.kafka.security.secret:
         found.append(Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)))
+    if writer.jdbc is not None:
+        found.append(Reference("spec.source.jdbc.secretRef", Named(SECRET, writer.jdbc.secret)))
     if writer.service_account_name:
         found.append(Reference("spec.serviceAccountName", Named(ACCOUNT, writer.service_account_name)))
     found.extend(each for where, settings in templated(writer) for each in _of_template(where, settings))

@@ -1,8 +1,8 @@
-"""Which tables may have `fencing.mode: Credentials`.
+"""Rules for tables with `fencing.mode: Credentials`.
 
 Their writers must reach the store with the credentials of their attempt alone, and it must be the
-store whose refusals the operator can see. The CRD has the first rules too; they are asked again at
-launch.
+store whose refusals the operator can see. The CRD has the first rules too; they are checked again
+at launch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OTHER_ACCESS = r"fs\.s3a\.(bucket\.|assumed\.|security\.|delegation\.|.*credenti
 
 
 def account_problem(table: TableSpec, writer: WriterSpec) -> str:
-    """Why a writer of this table may have no account of its own; empty: it may, or has none."""
+    """Why a writer of this table may not name its own account; empty: it may, or names none."""
     if table.fencing.mode != FencingMode.CREDENTIALS or not writer.service_account_name:
         return ""
     return (

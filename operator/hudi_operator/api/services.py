@@ -114,7 +114,7 @@ class Clustering(Section):
     target_file_size: str = size(unset="1Gi")
     sort_columns: tuple[str, ...] = texts(at_least=1, at_most=16, length=(1, 256), matches="^[^, ]+$")
     layout: str = text(choices=tuple(LAYOUTS))
-    """How rows are sorted; ``Linear`` when it is empty."""
+    """Order of the rows; ``Linear`` when it is empty."""
     partition_pattern: str = text(at_least=1, at_most=512)
     skip_newest_partitions: int | None = number(unset=None, at_least=1, at_most=10_000)
 

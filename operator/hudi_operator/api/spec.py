@@ -33,6 +33,7 @@ from hudi_operator.api.catalog import Catalog
 from hudi_operator.api.fields import IMAGE, NAME, NONCE, flag, number, read, record, records, text, text_map, texts
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.holds import Hold
+from hudi_operator.api.jdbc import JdbcSource
 from hudi_operator.api.kafka import KafkaSource
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.more_memory import MoreMemory
@@ -130,7 +131,7 @@ class Attestation:
 
 @dataclass(frozen=True)
 class FencingSpec:
-    """How the death of a writer is proven."""
+    """Settings for proving the death of a writer."""
 
     mode: str = text(FencingMode.POD_TERMINATION, choices=FencingMode)
     drain_seconds: int = number(10, at_least=1, at_most=600)
@@ -141,7 +142,7 @@ class FencingSpec:
 
 @dataclass(frozen=True)
 class AdoptionSpec:
-    """How to handle a table that already exists at the path."""
+    """Settings for a table that already exists at the path."""
 
     policy: str = text(Adoption.ADOPT_OR_CREATE, choices=(Adoption.ADOPT_OR_CREATE, Adoption.ADOPT, Adoption.CREATE))
     rollback_instants: tuple[str, ...] = texts(
@@ -157,7 +158,7 @@ class SecretRef:
     name: str = text(required=True, at_least=1, at_most=253, pattern=NAME)
     as_kind: str = text(at="as", required=True, choices=("S3", "Files", "Env"))
     prefix: str = text(at_least=2, at_most=64, matches=ENV_PREFIX)
-    """What the names of the variables begin with; only with ``Env``."""
+    """Prefix of the names of the variables; only with ``Env``."""
 
     def problem(self) -> str:
         """Why the Secret cannot be used like this; empty when it can."""
@@ -198,7 +199,7 @@ def _check_pods(settings: PodSettings, where: str, container: str) -> None:
 
 
 def _single_writer_problem(spec: JsonDict, table: TableSpec) -> str:
-    """What of `concurrency` contradicts mode SingleWriter, as the CRD says it; empty: nothing."""
+    """Message about `concurrency` that contradicts SingleWriter, as in the CRD; empty: none."""
     where = "spec.concurrency"
     said = (spec.get("concurrency") or {}).get("maxWriters")
     if table.concurrency_mode != Concurrency.SINGLE_WRITER:
@@ -236,9 +237,9 @@ class TableSpec:
     buckets: int = number(at="index.buckets", unset=0, at_least=1, at_most=4096)
     """Number of file groups per partition with index type Bucket."""
     merge: merging.Merge = record(merging.Merge)
-    """Which of two versions of a record is kept."""
+    """Rules that decide which of two versions of a record is kept."""
     missing_columns: str = text(MissingColumns.NULL, at="schema.missingColumns", choices=MissingColumns)
-    """How a batch that lacks a column of the table is handled."""
+    """Handling of a batch that lacks a column of the table."""
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8, by="name")
     hudi_version: str = text(HUDI_VERSION, at_most=32, matches="^1[.]2[.][0-9]+$")
@@ -259,7 +260,9 @@ class TableSpec:
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
     """Whether a write stops when it finds a marker file of an earlier write."""
     insert_conflicts: str = text(at="concurrency.insertConflicts", unset=InsertConflicts.KEY, choices=InsertConflicts)
-    """Which inserts of two concurrent commits conflict. ``Ignore``: none, nothing is compared."""
+    """Rule for conflicts between inserts of two concurrent commits. ``Ignore``: nothing is
+    compared, and none conflict.
+    """
     lock: LockSpec = record(LockSpec)
     fencing: FencingSpec = record(FencingSpec)
     storage: StorageSpec = record(StorageSpec)
@@ -408,7 +411,7 @@ class Application:
 
 @dataclass(frozen=True)
 class Overwrite:
-    """What ``InsertOverwrite`` replaces."""
+    """Settings for the scope of ``InsertOverwrite``."""
 
     scope: str = text("Partitions", choices=("Partitions", "Table"))
     if_empty: str = text("Fail", choices=("Fail", "Truncate"))
@@ -429,7 +432,7 @@ class ClassLimit:
 
 @dataclass(frozen=True)
 class PodHistory:
-    """How many driver pods of ended attempts stay for their logs, and how long."""
+    """Number of driver pods of ended attempts that stay for their logs, and for how long."""
 
     limit: int = number(3, at_least=0, at_most=10)
     ttl_seconds: int | None = number(at="ttlSecondsAfterFinished", unset=None, at_least=0, at_most=31_536_000)
@@ -450,7 +453,7 @@ class RetryPolicy:
 
     @property
     def by_class(self) -> dict[str, int]:
-        """Limits of the classes that have one of their own."""
+        """Limits of the classes that have their own."""
         return {each.class_: each.limit for each in self.class_limits}
 
     @property
@@ -470,7 +473,10 @@ class RetryPolicy:
 
 @dataclass(frozen=True)
 class RunSchedule:
-    """When runs start. A tick older than ``starting_deadline_seconds`` is skipped (None: never)."""
+    """Start times of runs.
+
+    Ticks older than ``starting_deadline_seconds`` are skipped (None: no tick is).
+    """
 
     ticks: Schedule = record(Schedule, at="")
     starting_deadline_seconds: int | None = number(unset=None, at_least=10, at_most=31_536_000)
@@ -488,6 +494,7 @@ class WriterSpec:
     python: PythonSource | None = record(PythonSource, at="source.python", optional=True)
     sql: SqlSource | None = record(SqlSource, at="source.sql", optional=True)
     kafka: KafkaSource | None = record(KafkaSource, at="source.kafka", optional=True)
+    jdbc: JdbcSource | None = record(JdbcSource, at="source.jdbc", optional=True)
     transform_sql: str = text(at="transform.sql", unset="", required=True, at_least=1, at_most=65536)
     operation: str = text(
         unset="Upsert",
@@ -502,13 +509,13 @@ class WriterSpec:
         ),
     )
     overwrite: Overwrite = record(Overwrite)
-    """What ``InsertOverwrite`` replaces."""
+    """Rows that ``InsertOverwrite`` replaces."""
     duplicates: str = text(unset=Duplicates.FAIL, choices=Duplicates)
-    """How ``Insert``, ``BulkInsert`` and programs handle an existing key, and these and
-    ``InsertOverwrite`` a key that the batch has twice.
+    """Handling of an existing key by ``Insert``, ``BulkInsert`` and programs, and of a key that the
+    batch has twice by these and ``InsertOverwrite``.
     """
     validations: tuple[Validation, ...] = records(Validation, at_most=16, by="name")
-    """What must be true of each batch before it is written."""
+    """Conditions that each batch must meet before it is written."""
     application: Application | None = record(Application, optional=True)
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     """Image of driver and executors; empty: the table's."""
@@ -576,7 +583,7 @@ class WriterSpec:
 
     @property
     def mode(self) -> str:
-        """How runs begin: ``Once``, ``Scheduled`` or ``Streaming``."""
+        """Kind of start of its runs: ``Once``, ``Scheduled`` or ``Streaming``."""
         return (
             "Streaming" if self.streaming_seconds is not None else "Scheduled" if self.schedule is not None else "Once"
         )
@@ -588,3 +595,9 @@ class WriterSpec:
     def attempt_id(self, number: int) -> str:
         """Attempt ``number`` as etcd knows it."""
         return naming.attempt_id(self.ref.namespace, self.driver_pod(number))
+
+    def number_of(self, attempt: str) -> int:
+        """Number of an attempt of this writer that etcd knows; 0: it is none of its attempts."""
+        number = attempt.rpartition("-")[2]
+        is_one = number.isascii() and number.isdigit() and len(number) < 16
+        return int(number) if is_one and attempt == self.attempt_id(int(number)) else 0

@@ -16,8 +16,8 @@ OWNED = (
     r"^(spark\.hadoop\.)?(hudi\.operator\.|fs\.(.*\.)?impl(\..*)?$"
     r"|fs\.(.*\.)?(custom\.signers|keyprovider|shellkeyprovider)(\..*)?$|fs\.defaultfs$|fs\.default\.name$)"
 )
-"""Classes that would stand in the storage wrapper's place or see its requests, and commands that a
-provider of keys runs.
+"""Classes that would replace the storage wrapper or see its requests, and commands that a provider
+of keys runs.
 """
 REFERENCE = "${"
 """Hadoop and Spark replace `${env.NAME}` and `${other.option}` in a value."""

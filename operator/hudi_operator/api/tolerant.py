@@ -48,7 +48,7 @@ def why_unread(error: Exception) -> str:
 
 
 def known_writer(obj: JsonDict) -> WriterSpec | None:
-    """What is known of a HudiWriter with an unreadable spec: enough to follow and stop attempts.
+    """Read the parts of an unreadable HudiWriter that are needed to follow and stop its attempts.
 
     Its name and uid, and `suspend` and `stop` where they can be read; all else has its default.
     Nothing may be started from it. None: the object has no name.

@@ -1,4 +1,4 @@
-"""What must be true of a batch before it is written: ``spec.validations`` of a HudiWriter."""
+"""Conditions on a batch before it is written: ``spec.validations`` of a HudiWriter."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What this process has last applied to each namespace.
+"""Objects that this process has last applied to each namespace.
 
-It is intentionally lost at a failover: everything is applied once more then.
+They are intentionally lost at a failover: everything is then applied once more.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from hudi_operator.manifests.namespace import ETCD_CONFIG_MAP
 
 JsonDict = dict[str, Any]
 KEPT_SECONDS = 300.0
-"""How long an object that was applied is taken for being there."""
+"""Seconds for which an applied object is assumed to exist."""
 KEY_SECONDS = 60.0
-"""How long the key of a pod that waits for it is taken for being there."""
+"""Seconds for which the key of a pod that waits for it is assumed to exist."""
 _MOST = 10_000
 """Objects that are remembered; then all are forgotten."""
 

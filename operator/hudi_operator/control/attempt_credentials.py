@@ -1,7 +1,7 @@
 """Storage credentials of attempts: given, revoked, and seen to be refused (mode Credentials).
 
-What was seen is kept in this process only, by its monotonic clock: another operator begins anew.
-No value of a credential leaves this module but into the Secret of its attempt.
+Observations are kept in this process only, by its monotonic clock: another operator starts over. No
+value of a credential leaves this module but into the Secret of its attempt.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from hudi_operator.model.store_access import Credentials, Revocation, StoreAnswe
 
 JsonDict = dict[str, Any]
 KEPT_ATTEMPTS = 256
-"""Of one table."""
+"""Number of attempts of one table that are remembered."""
 
 
 @dataclass
 class _Seen:
-    """What is known of one attempt; times on the monotonic clock."""
+    """Observations of one attempt; times on the monotonic clock."""
 
     revoked: bool = False
     refusals: int = 0
     first_at: float = 0.0
-    """When the answer to the first refused request had come."""
+    """Time at which the answer to the first refused request arrived."""
     last_at: float = 0.0
-    """When the last refused request was sent."""
+    """Time at which the last refused request was sent."""
     told: str = ""
     problem: str = ""
 
@@ -47,7 +47,7 @@ class _Seen:
             self.problem = (
                 "the store still accepts them" if answer.verdict is Verdict.ACCEPTED else "the store does not say"
             )
-            # The broker may have told what it had not done.
+            # The broker may have reported a revocation that it had not made.
             self.revoked = self.revoked and answer.verdict is not Verdict.ACCEPTED
             return
         self.problem = ""
@@ -133,7 +133,7 @@ def _data(found: Credentials) -> dict[str, str]:
 
 
 def _credentials(secret: JsonDict | None, pod_uid: str) -> Credentials | None:
-    """What the operator has given this pod; None when the Secret is not the one that it made."""
+    """Credentials that the operator gave this pod; None when the Secret is not the operator's."""
     if secret is None or not secret.get("immutable"):
         return None
     meta = secret["metadata"]

@@ -1,4 +1,4 @@
-"""What a plan makes for the attempts that it begins."""
+"""Objects that a plan makes for the attempts that it begins."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def secrets_of_pod(pod: JsonDict) -> frozenset[str]:
 
 
 def _object(source: object, name: str) -> Mapping[str, Any]:
-    """Empty for whatever else stands there: no manifest may end the actions of its table."""
+    """Empty for any other value: no manifest may end the actions of its table."""
     found = source.get(name) if isinstance(source, Mapping) else None
     return found if isinstance(found, Mapping) else {}

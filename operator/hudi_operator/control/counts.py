@@ -1,6 +1,6 @@
 """A HudiTable's status that only counts its writers waits a moment for the next one.
 
-Writers of a table start and end one after the other, each in a look of its own. No decision is made
+Writers of a table start and end one after the other, each in a separate look. No decision is made
 from how many of them run.
 """
 
@@ -23,7 +23,7 @@ _MOST = 10_000
 
 
 class Counts:
-    """When the status of a HudiTable was last written; belongs to one event loop."""
+    """Times at which statuses of HudiTables were last written; belongs to one event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock``: monotonic, in seconds."""

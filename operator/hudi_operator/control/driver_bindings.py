@@ -69,7 +69,7 @@ class DriverBindings:
         """Delete those of a table's namespace that bind an account to ``role`` for nothing.
 
         Whether there was one. ``going``: uid of the HudiTable that goes next, which counts no more;
-        empty: none. Raises Retryable. What the operator may not read or delete stays.
+        empty: none. Raises Retryable. Objects that the operator may not read or delete stay.
         """
         if going:
             self._looked.discard(key)

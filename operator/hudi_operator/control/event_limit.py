@@ -1,9 +1,9 @@
-"""How many Kubernetes events a table may have (F250).
+"""Limit on the number of Kubernetes events of a table (F250).
 
-Each is an object in the API server, kept for an hour or longer, and of many people read the first.
-An event of one name is sent once while the API server keeps it. Beyond that each table has
+Each event is an object in the API server, kept for an hour or longer, and people read the first of
+many. An event of one name is sent once while the API server keeps it. Beyond that each table has
 :data:`AT_ONCE` events and one more every :data:`EVERY_SECONDS`, separately for the HudiTable and
-its HudiWriters, and for warnings and others: what is frequent does not hide what is rare.
+its HudiWriters, and for warnings and others, so that frequent events do not hide rare ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ V = TypeVar("V")
 
 @dataclass
 class _Share:
-    """What may be sent at a time of the clock."""
+    """Budget for events at a time of the clock."""
 
     saved: float
     """Seconds; an event costs :data:`EVERY_SECONDS`."""

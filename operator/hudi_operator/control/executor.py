@@ -1,7 +1,7 @@
 """Performs the actions of a plan in order and stops at the first failure.
 
-The next reconcile reads and decides again (I6). What the API server refuses for one object stops
-only what depends on that object (F245, F430).
+The next reconcile reads and decides again (I6). A refusal of the API server for one object stops
+only actions that depend on that object (F245, F430).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EVENTS_SECONDS = 3.0
 KEY_BYTES = 32
 """Length of a key that the operator makes."""
 NOTHING = Begun("")
-"""Of an attempt for which the plan makes nothing, or that cannot be read."""
+"""Value for an attempt for which the plan makes nothing, or that cannot be read."""
 FOREIGN_KEY_GRACE_SECONDS = 5
 """Grace period of a pod whose key somebody else has made; never 0."""
 
@@ -84,8 +84,8 @@ class Executor:
     ) -> None:
         """``credentials`` None: there is no broker.
 
-        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``: what
-        was logged lately. ``clock``: monotonic, in seconds.
+        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``:
+        recently logged lines. ``clock``: monotonic, in seconds.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -174,8 +174,8 @@ class Executor:
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:
         """Perform one action.
 
-        What the API server does not make for one attempt stops this attempt, and what it refuses of
-        another object stops what depends on that: everything else in the plan goes on (F245, F430).
+        A refusal of an object of one attempt stops this attempt, and a refusal of another object
+        stops the actions that depend on it: everything else in the plan goes on (F245, F430).
         """
         try:
             await self._perform[type(action)](context, action)
@@ -220,10 +220,13 @@ class Executor:
         return self._refusals.facts(key) != observed.refusals or self._questions.facts(key) != observed.executor_answers
 
     async def _begun(self, context: Context, plan: act.Plan) -> tuple[dict[str, Begun], set[str]]:
-        """What the plan makes for each attempt, and attempts whose names others' objects have.
+        """Objects that the plan makes for each attempt, and attempts whose names are taken.
 
-        It is asked before they are admitted: the gateway knows a pod by its name. An attempt of
-        which it cannot be told waits, as one that is refused; everything else goes on (F516).
+        A name is taken when an object that is not the operator's has it.
+
+        This is checked before the attempts are admitted, because the gateway knows a pod by its
+        name. An attempt for which it cannot be checked waits like one that is refused; everything
+        else goes on (F516).
         """
         found: dict[str, Begun] = {}
         taken: set[str] = set()
@@ -306,9 +309,10 @@ class Executor:
             self._applied.ensured(manifest, namespace_uid=uid)
 
     async def _is_there(self, manifest: JsonDict) -> bool:
-        """Whether the gateway's authority is where pods read it: without it they start for ever.
+        """Whether the gateway's authority is there for pods: without it they never finish starting.
 
-        Of the other objects the creation of the pod says so, or nobody needs them at once.
+        A missing object of another kind is reported when the pod is created, or is not needed at
+        once.
         """
         if manifest["kind"] != "ConfigMap":
             return True

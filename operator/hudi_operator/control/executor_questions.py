@@ -119,6 +119,7 @@ def _secrets(pod: JsonDict) -> Iterator[str]:
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         for variable in container.get("env") or ():
             name, value = str(variable.get("name") or ""), str(variable.get("value") or "")
-            # The operator's own say where secrets are, and are none.
+            # The operator's own variables name the places of secrets, and are no secrets
+            # themselves.
             if len(value) >= _SHORTEST and is_secret(name) and not name.startswith("HUDI_OPERATOR_"):
                 yield from {value, value.replace("$$", "$")}

@@ -1,7 +1,7 @@
-"""Tables whose lock is held for long, by what etcd's watch tells.
+"""Tables whose lock is held for long, according to etcd's watch.
 
-How long an owner has held the lock is measured by the looks at its table. That a lock is taken and
-given back is no news: it would be a look for each commit. One that stays is.
+Looks at a table measure how long an owner has held its lock. A lock that is taken and given back
+leads to no look, or there would be one for each commit; a lock that stays does.
 """
 
 from __future__ import annotations

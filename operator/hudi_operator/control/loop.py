@@ -34,8 +34,8 @@ JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
 
 QUIET_SECONDS = 240.0
-"""Maximum time between two looks at a table at rest without events: what a lost event would have
-told is found after it.
+"""Maximum time between two looks at an idle table without events: the effect of a lost event is
+found after it.
 """
 
 NEWS_SECONDS = 0.5
@@ -85,7 +85,7 @@ class Reconciler:
         self._sentences: dict[Key, str] = {}
         self._quiet: dict[Key, int] = {}
         self._live_at: dict[Key, float] = {}
-        """When a table at rest is looked at live again, whatever the watches tell."""
+        """Time of the next live look at an idle table, whatever the watches report."""
 
     async def work(self) -> None:
         """One worker; runs until cancelled."""
@@ -162,7 +162,7 @@ class Reconciler:
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < LONGEST_PAUSE_SECONDS
         if self._executor.has_news(key, observed):
-            # Status says at the next look what was refused.
+            # Status shows the refusal at the next look.
             return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
@@ -175,7 +175,7 @@ class Reconciler:
         return ("changed" if done else "ok"), interval
 
     def _half_done(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> list[act.Action]:
-        """What was done before the plan ended, or beside what was refused; it is logged."""
+        """Log and return the actions that were done before a failure, or beside refused ones."""
         if done:
             LOG.info("%s: %s [%s]", "/".join(key), plan.sentence, _names(done))
         return list(done)
@@ -183,7 +183,7 @@ class Reconciler:
     async def _still_at_rest(self, key: Key) -> tuple[str, float] | None:
         """Outcome and delay for a table whose status only has to be updated.
 
-        None: look now. The last live look found the table at rest, and so do the watches and etcd.
+        None: look now. The last live look found the table idle, and so do the watches and etcd.
         """
         due = self._live_at.get(key, 0.0)
         left = due - self._clock()

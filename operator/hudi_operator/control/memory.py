@@ -1,12 +1,12 @@
-"""What the watches have brought, by table, beside what the last live look at each table has read.
+"""Objects that the watches have brought, by table, merged with the last live look at each table.
 
-It answers one question: could a look at this table find something to do? Where a plan made of it is
-empty, nothing is read from the API server. Whatever else it says is left to a live look (I11): what
-is old here, or missing, is never acted upon. It can only let something wait, until the next live
+They answer one question: could a look at this table find something to do? Where a plan made of them
+is empty, nothing is read from the API server. Any other plan leads to a live look (I11): an object
+that is old or missing here is never acted upon. It can only let something wait until the next live
 look.
 
-A live look leaves here what it has read, and takes out what it has not found: an object whose
-deletion was lost stays until then.
+A live look stores here the objects that it has read, and removes those that it has not found: an
+object whose deletion event was lost stays until then.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ JsonDict = dict[str, Any]
 T = TypeVar("T")
 _TABLE, _AGENTS, _OTHERS, _DEFAULTS = "table", "agents", "others", "defaults"
 GONE_SECONDS = 600.0
-"""How long a deletion is remembered: longer than a look lasts, which may still bring the object."""
+"""Seconds for which a deletion is remembered: longer than a look lasts, which may still bring the
+object.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class _Shelf(Generic[T]):
         return [self._noted[name].value for name in sorted(self._members.get(group, ()))]
 
     def read(self, groups: Iterable[Hashable], found: Mapping[Key, tuple[T, Iterable[Hashable]]], began: float) -> None:
-        """What a live read of whole groups, which began then, has found. Later events stand."""
+        """Store a live read of whole groups that began at ``began``; later events stand."""
         known = {name for group in groups for name in self._members.get(group, ())}
         for name in known - found.keys():
             if self._noted[name].at < began:
@@ -201,7 +203,7 @@ def _table_of(writer: JsonDict) -> Key:
 
 
 def _texts(defaults: JsonDict | None) -> JsonDict | None:
-    """What is compared: each look at a table of the namespace brings another object."""
+    """The data of the ConfigMap, for comparison: each look at a table brings another object."""
     return None if defaults is None else defaults.get("data") or {}
 
 

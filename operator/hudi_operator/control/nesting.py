@@ -1,13 +1,13 @@
 """A table inside another one's folder is refused (F61).
 
-So is a table in the same folder under another spelling. The other table is not affected.
+A table in the same folder under another spelling is refused, too. The other table is not affected.
 
 Hudi treats everything below a table's base path as part of that table: partitions of one would be
 files of the other, and a cleaning, a restore or the metadata table of the outer one would not know
 the inner one's writers. Their locks are two independent keys.
 
 Only a table whose gate was never open is checked, so a working table is never stopped by a later
-one. Of two tables that were never open the older one has priority; if both were created in the same
+one. If two tables were never open, the older one has priority; if both were created in the same
 second, neither has. Anybody could write another team's path into a HudiTable. Therefore a HudiTable
 that was never open is ignored if it may not use its path (F210), or if its credentials have not
 accessed the table within `REACH_SECONDS` (F277).
@@ -43,7 +43,7 @@ JsonDict = dict[str, Any]
 MOST_COMPARED = 100
 """A transaction of etcd has at most 128 comparisons; tenants make HudiTables."""
 REACH_SECONDS = 300.0
-"""How long an older table that has not accessed its path blocks a newer one."""
+"""Seconds for which an older table that has not accessed its path blocks a newer one."""
 
 
 def undecided(table: TableSpec, etcd: EtcdFacts | None) -> bool:
@@ -64,7 +64,7 @@ class Overlapping:
     """Other HudiTables whose folder overlaps with one that was never open."""
 
     blocking: tuple[str, ...] = ()
-    """Those that keep it from its folder, as ``ns/name``."""
+    """Tables that keep it from its folder, as ``ns/name``."""
     gates: Mapping[str, int] = field(default_factory=dict)
     """By table id of each of them: mod revision of the gate that was seen; 0: none."""
 

@@ -33,7 +33,7 @@ from hudi_operator.model.facts import (
     EtcdFitness,
     ExecutorAnswer,
     HeldConfigMap,
-    NodeFacts,
+    Nodes,
     Observed,
     PodFacts,
     PodName,
@@ -106,11 +106,11 @@ class Observer:
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
-        ``fitness`` says what speaks against etcd; it may raise Retryable or Fatal. ``revocations``
-        says what was seen of the storage credentials of a table's attempts. ``applied`` is the
-        executor's note of the authority that it has copied into namespaces. ``memory`` has what
-        the watches bring. ``refusals`` says what the API server has refused to make for a table's
-        attempts, ``executor_answers`` what it has said of executors that do not come.
+        ``fitness`` reports problems of etcd; it may raise Retryable or Fatal. ``revocations`` says
+        what was seen of the storage credentials of a table's attempts. ``applied`` is the
+        executor's note of the authority that it has copied into namespaces. ``memory`` has what the
+        watches bring. ``refusals`` returns the API server's refusals to make objects for a table's
+        attempts, ``executor_answers`` its answers about executors that do not come.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -141,9 +141,9 @@ class Observer:
             self._namespace(namespace),
         )
         writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
-        # Both after the writers: what was there when one of them was made is known to its first
-        # attempt. And before the pods: a ConfigMap that is there has its pod already, or an
-        # admission in etcd.
+        # Both are read after the writers: a default that existed when a writer was created is known
+        # to its first attempt. And before the pods: a ConfigMap that is there has its pod already,
+        # or an admission in etcd.
         defaults, (held, unheld) = await asyncio.gather(self._defaults(namespace), self._config_maps(namespace, name))
         objects = Objects(table, writers, *defaults)
         spec, error = objects.table_spec
@@ -194,7 +194,7 @@ class Observer:
         return observed
 
     async def glance(self, key: Key) -> Observed | None:
-        """The table as the watches tell of it, beside its keys in etcd, which are read.
+        """The table as known from the watches, with its keys in etcd, which are read.
 
         The API server is asked for nothing. All that may follow is that nothing is to be done, or
         that a live look is needed (I11). None: one is needed.
@@ -206,7 +206,7 @@ class Observer:
         agent = self._index.agent(seen.table, spec, seen.objects.table_spec.error)
         if self._is_wide(key, seen.objects, agent):
             return None
-        # Other tables' agents are none of it, as in a live look.
+        # As in a live look, agents of other tables are left out.
         seen = replace(seen, pods=tuple(pod for pod in seen.pods if not _is_agent(pod) or _serves(pod, agent)))
         read = await self._read_etcd(seen.table, spec, agent)
         if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:
@@ -261,7 +261,7 @@ class Observer:
     async def _consents(
         self, namespace: str, namespace_uid: str, spec: TableSpec | None, objects: Objects
     ) -> tuple[Mapping[Named, Consent], bool]:
-        """What the named Secrets and ServiceAccounts say of who may use them, read live.
+        """Consents of the named Secrets and ServiceAccounts, read live.
 
         They decide about new pods only. The second value: whether Secrets can be read at all.
         """
@@ -282,9 +282,9 @@ class Observer:
         return {name: said for name, said in consents.items() if readable or name.kind != references.SECRET}, readable
 
     async def _consent(self, namespace: str, name: Named) -> Consent | None:
-        """What one object says; None when the operator may not read it.
+        """Consent of one object; None when the operator may not read it.
 
-        Whoever is to be fenced and settled does not wait for that right (F403, F432).
+        Fencing and settling do not wait for that right (F403, F432).
         """
         try:
             return Consent.read(await self._kubernetes.annotations(name.kind, namespace, name.name))
@@ -327,7 +327,7 @@ class Observer:
     async def _defaults(self, namespace: str) -> tuple[JsonDict | None, str]:
         """The ConfigMap with the defaults of a namespace, and why it could not be read.
 
-        Whoever is to be fenced and settled does not wait for that right.
+        Fencing and settling do not wait for that right.
         """
         try:
             return await self._kubernetes.get("ConfigMap", namespace, CONFIG_MAP), ""
@@ -350,7 +350,7 @@ class Observer:
     async def _config_maps(
         self, namespace: str, table: str
     ) -> tuple[tuple[HeldConfigMap, ...], tuple[HeldConfigMap, ...]]:
-        """Those that our finalizer keeps, and those that it does not and may."""
+        """ConfigMaps that our finalizer keeps, and those that it may keep but does not."""
         wanted = {**naming.MANAGED, naming.LABEL_TABLE: naming.label_value(table)}
         selector = ",".join(f"{name}={value}" for name, value in wanted.items())
         found = await self._kubernetes.list_metadata("ConfigMap", namespace, labels=selector)
@@ -369,7 +369,7 @@ class Observer:
     ) -> tuple[dict[str, PodFacts], _EtcdRead, bool]:
         """Pods by uid, then etcd, and whether the list of pods is a wide one.
 
-        It is where something is concluded from what is not there.
+        It is needed for conclusions from the absence of a pod.
         """
         (namespace, name), (spec, error) = key, objects.table_spec
         wide = terminating or self._is_wide(key, objects, agent)
@@ -405,7 +405,7 @@ class Observer:
         )
 
     def _nobody_uses(self, namespace: str, agent: str) -> bool:
-        """Whether a watch tells of an agent of the namespace that no HudiTable uses.
+        """Whether the watches know an agent of the namespace that no HudiTable uses.
 
         One of the tables has to end it.
         """
@@ -474,11 +474,9 @@ class Observer:
         found = await self._kubernetes.pods(namespace, labels=SPARK_EXECUTORS)
         return {pod.uid: pod for pod in found if pod.controller in drivers}
 
-    async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Mapping[str, NodeFacts]:
-        names = {pod.node for pod in pods if pod.node}
-        if etcd is not None:
-            names |= {v.node for v in _named_pods(etcd) if v.node}
-        return await self._kubernetes.nodes(sorted(names)) if names else {}
+    async def _nodes(self, pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> Nodes:
+        names = absence.named_nodes(pods, etcd)
+        return Nodes.of(names, await self._kubernetes.nodes(sorted(names))) if names else Nodes()
 
     async def _read_etcd(self, table: JsonDict | None, spec: TableSpec, agent: str) -> _EtcdRead:
         # Taken before the request is sent: the answer cannot be older than this.

@@ -1,4 +1,4 @@
-"""Which object of a name is the operator's own: names of pods, files and keys can be computed."""
+"""Recognition of the operator's own objects: names of pods, files and keys can be computed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the API server has refused to make for attempts, and when it is asked again.
+"""Objects of attempts that the API server has refused, and when each is tried again.
 
-It is intentionally lost at a failover: each attempt is then tried once more at once.
+This is intentionally lost at a failover: each attempt is then tried once more immediately.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hudi_operator.model.ports import Refused
 
 FIRST_SECONDS = 5.0
 LONGEST_SECONDS = 120.0
-"""Maximum time until an attempt is tried again: nothing tells when a quota has room."""
+"""Maximum time until an attempt is tried again: no event says when a quota has room."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What of a plan depends on a write that the API server has refused.
+"""Actions of a plan that depend on a write that the API server has refused.
 
-Nothing else of the object is done, and nothing for an attempt that is not in status. Fences,
+Nothing else is done for that object, and nothing for an attempt that is not in status. Fences,
 unlocks, settling and the status of other objects go on (F430).
 """
 
@@ -37,8 +37,8 @@ class RefusedWrites:
         if action.kind == naming.WRITER_KIND:
             # An attempt is in status before anything is made for it.
             return _attempts_in(action.namespace, action.status) - _attempts_in(action.namespace, seen)
-        # A table's agent is in status before it gets the table: what is not there cannot be found
-        # again, so the next operator might choose another one (F585).
+        # A table's agent is in status before it gets the table: otherwise it could not be found
+        # again, and the next operator might choose another one (F585).
         self._agent_untold = action.status.get("agent") != seen.get("agent")
         return set()
 

@@ -6,7 +6,7 @@ An agent's pod serves several tables and is evidence for all of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.objects import read_whole
 from hudi_operator.model.ports import EtcdPort, Fatal, KubernetesPort, Retryable
-from hudi_operator.plan.agent.agent_pods import leaving, unproven_uids
+from hudi_operator.plan.agent.agent_pods import leaving, needed_uids
 from hudi_operator.plan.requests import catalogs, restores
 
 JsonDict = dict[str, Any]
@@ -71,27 +71,32 @@ async def read_sibling_tables(
         for spec in specs
         if not spec.ref.deleting or spec.ref.name in restoring or catalogs.may_need_agent(spec)
     )
-    asked = {
-        pod.uid
+    asked = [
+        pod
         for pod in pods
         if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT
         and leaving(pod)
         and naming.EVIDENCE_FINALIZER in pod.finalizers
-    }
+    ]
     ids = {spec.table_id for spec in specs} if asked else set[str]()
     return SiblingTables(in_use, await _evidence(ids, etcd, asked, holders if holders is not None else set()))
 
 
-async def _evidence(ids: Iterable[str], etcd: EtcdPort, asked: set[str], holders: set[str]) -> frozenset[str] | None:
-    """Those of the ``asked`` uids that tables need, and others; None: unknown.
+async def _evidence(
+    ids: Iterable[str], etcd: EtcdPort, pods: Collection[PodFacts], holders: set[str]
+) -> frozenset[str] | None:
+    """Uids of those of the ``pods`` that tables need, and others; None: unknown.
 
-    What one table needs no other one gives free: of N tables that an agent has served, each look
-    reads the few that still hold its pod, and all of them only once none of these does (F265).
+    A pod that one table needs stays, whatever the others say. So among the N tables that an agent
+    has served, each look reads the few that still hold its pod, and all of them only once none of
+    these does (F265).
     """
 
     async def uids(table_id: str) -> frozenset[str] | None:
         facts = await etcd.read_table(table_id, "")
-        return None if doubts.unplaced(facts) else unproven_uids(facts)
+        return None if doubts.unplaced(facts) else needed_uids(facts, pods)
+
+    asked = {pod.uid for pod in pods}
 
     if len(holders) > _MOST_HOLDERS:
         holders.clear()

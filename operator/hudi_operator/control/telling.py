@@ -1,4 +1,4 @@
-"""Statuses that only tell: no decision is made from what they change.
+"""Statuses that only inform: no decision is made from the fields that they change.
 
 Each report of its writers and its agent changes the status of a busy table. Such a status may be
 written from a glance; it is compared with the object that was glanced at, like every status.

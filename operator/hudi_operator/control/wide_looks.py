@@ -1,11 +1,12 @@
-"""When a table's pods are listed widely although nothing is concluded from the absence of one.
+"""Times at which a table's pods are listed widely without a decision that needs it.
 
-The narrow list of a look has the pods that bear the table's label, and those of its agent. What it
-cannot show, and somebody has to take away, is found by a wide one: an executor that a template has
-left without our labels (F26, F51), and an agent that no table uses any more. So a table is listed
-widely at first, once an hour, and as long as the last wide list has found such a pod.
+The narrow list of a look has the pods that bear the table's label, and those of its agent. A wide
+list also finds pods that the narrow one cannot show and that somebody has to remove: an executor
+that a template has left without our labels (F26, F51), and an agent that no table uses any more. So
+a table is listed widely at first, then once an hour, and as long as the last wide list has found
+such a pod.
 
-Where absence decides, `plan/fencing/absence.py` asks for the wide list; nothing here has a say.
+Where absence decides, `plan/fencing/absence.py` asks for the wide list, regardless of this module.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A member of etcd is restarted when it started before the bundle of trusted authorities changed.
 Every write carries the resourceVersion that was read, so that two of these processes, or a person,
-never overwrite each other. Whatever fails is tried again in the next turn.
+never overwrite each other. A step that fails is tried again in the next turn.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import asyncio
 import base64
 import logging
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from hudi_contract import naming
@@ -23,6 +21,7 @@ from hudi_operator import etcd_auth
 from hudi_operator.adapters import authority
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.authority import BadCertificate, KeyPair, Request
+from hudi_operator.adapters.identity_files import IdentityFiles
 from hudi_operator.adapters.kubernetes import FIELD_MANAGER, RESOURCES, ApiError, ApiServer
 from hudi_operator.adapters.kubernetes import translate as translate_api
 from hudi_operator.etcd_certificates import plan as planning
@@ -48,7 +47,7 @@ ANNOTATIONS = (planning.SIGNING_SINCE, planning.TRUSTED_SINCE, planning.ROTATE, 
 
 @dataclass(frozen=True)
 class Options:
-    """How the chart starts this process."""
+    """Options with which the chart starts this process."""
 
     settings: Settings
     endpoints: tuple[str, ...]
@@ -71,7 +70,10 @@ class Keeper:
     _auth_due: float = 0.0
 
     async def turn(self, now: datetime) -> float:
-        """Look, and do what is due. Raises Retryable or Fatal; nothing is half done."""
+        """Read the Secrets, and make the due changes.
+
+        Raises Retryable or Fatal; nothing is half done.
+        """
         options, settings = self.options, self.options.settings
         if options.issues:
             soon = await self._certificates(now)
@@ -108,7 +110,7 @@ class Keeper:
             ) from error
         self._asked = wanted.ask_members
         changed = False
-        # The authority first: what was signed can then always be verified again.
+        # The authority comes first, so that every signed certificate can always be verified.
         for identity, stored in wanted.secrets.items():
             if found.get(identity) != stored:
                 await self._write(settings.secret(identity), objects[identity], stored)
@@ -166,7 +168,7 @@ class Keeper:
         if missing:
             return f"the Secret of root has no {', '.join(missing)}"
         pair = KeyPair(root[CERTIFICATE], root[KEY])
-        with _files(root[BUNDLE], pair) as names:
+        with IdentityFiles(root[BUNDLE], pair) as names:
             config = EtcdConfig(self.options.endpoints, self.options.prefix, *names)
             return etcd_auth.run(config, wait_seconds=_AUTH_WAIT_SECONDS)
 
@@ -218,7 +220,7 @@ def accepts(endpoint: str, bundle: bytes, pair: KeyPair) -> str:
     A request is sent: a server may refuse a certificate only after the client's side of the
     handshake is done.
     """
-    with _files(bundle, pair) as names:
+    with IdentityFiles(bundle, pair) as names:
         connection = rpc.Connection(EtcdConfig((endpoint,), "/hudi", *names))
         try:
             connection.call_now(rpc.cluster, "MemberList", rpc.messages.MemberListRequest(), writes=False)
@@ -227,26 +229,6 @@ def accepts(endpoint: str, bundle: bytes, pair: KeyPair) -> str:
         finally:
             connection.close()
     return ""
-
-
-class _files:  # noqa: N801 - used as a function
-    """Bundle, certificate and key as files that only this process can read, while they are used."""
-
-    def __init__(self, bundle: bytes, pair: KeyPair) -> None:
-        self._content = (bundle, pair.certificate, pair.key)
-        self._folder = tempfile.TemporaryDirectory(prefix="etcd-identity-")
-
-    def __enter__(self) -> Sequence[str]:
-        names = []
-        for number, content in enumerate(self._content):
-            path = Path(self._folder.name) / str(number)
-            path.touch(mode=0o600)
-            path.write_bytes(content)
-            names.append(str(path))
-        return names
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
 
 
 def _data(secret: JsonDict) -> dict[str, bytes]:

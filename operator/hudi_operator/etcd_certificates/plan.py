@@ -1,4 +1,4 @@
-"""What the Secrets with etcd's certificates must contain.
+"""Required contents of the Secrets with etcd's certificates.
 
 A certificate authority is replaced in three steps, so that nobody is ever shown a certificate that
 it does not trust:
@@ -47,16 +47,19 @@ class Settings:
     """Names and durations, in seconds."""
 
     name: str
-    """Of the StatefulSet and the Service of etcd; Secrets are called ``<name>-<identity>``."""
+    """Name of the StatefulSet and the Service of etcd; Secrets are called ``<name>-<identity>``."""
     namespace: str
     members: int = 1
     gateway: str = "hudi-operator-gateway"
-    """Of the StatefulSet and the Service of the gateway, which pods see in the place of etcd."""
+    """Name of the StatefulSet and the Service of the gateway, which pods see in the place of etcd.
+    """
     authority_seconds: int = 5 * 365 * 86400
     server_seconds: int = 30 * 86400
     client_seconds: int = 7 * 86400
     trust_seconds: int = 3600
-    """How long the next authority is only trusted, so that every client has read the bundle."""
+    """Seconds for which the next authority is trusted but does not sign, so that every client has
+    read the bundle.
+    """
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -82,7 +85,7 @@ class Settings:
         return tuple(f"{self.gateway}-{number}.{self.namespace}.svc" for number in range(9))
 
     def request(self, identity: str) -> Request:
-        """What the certificate of an identity must be."""
+        """Required contents of the certificate of an identity."""
         if identity == "server":
             return Request(USERS[identity], self.server_seconds, names=self.hosts, addresses=("127.0.0.1",))
         if identity == "gateway":
@@ -105,7 +108,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the Secrets must say now, by identity, and what happens next, in words."""
+    """Required Secrets, by identity, and the next step as a text."""
 
     secrets: Mapping[str, Stored]
     note: str = ""
@@ -179,7 +182,7 @@ def _made(settings: Settings, now: datetime) -> KeyPair:
 
 
 def _promoted(ca: Stored, following: KeyPair, now: datetime) -> Stored:
-    """The next authority signs; what was trusted stays so: replacements may follow each other."""
+    """The next authority signs; the trusted ones stay: replacements may follow each other."""
     trusted = authority.bundle([ca.data[CERTIFICATE], ca.data.get(PREVIOUS, b"")])
     data = {CERTIFICATE: following.certificate, KEY: following.key, PREVIOUS: trusted, BUNDLE: ca.data.get(BUNDLE, b"")}
     return Stored(data, {**ca.annotations, SIGNING_SINCE: _text(now)})
@@ -188,8 +191,8 @@ def _promoted(ca: Stored, following: KeyPair, now: datetime) -> Stored:
 def _first(settings: Settings, found: Mapping[str, Stored], now: datetime) -> Stored:
     """A new authority.
 
-    When its Secret was lost, what the other Secrets trust stays trusted until their certificates
-    have ended: clients keep their access to an etcd that has read the new bundle.
+    When its Secret was lost, the authorities that the other Secrets trust stay trusted until their
+    certificates have ended: clients keep their access to an etcd that has read the new bundle.
     """
     made = _made(settings, now)
     before = authority.bundle(stored.data.get(BUNDLE, b"") for stored in found.values())

@@ -1,7 +1,7 @@
 """One more executor of a driver as Spark would make it, to ask the API server about (F301).
 
-Of Spark's part it has what admission judges: name, labels, owner, image, account, sizes, ports and
-the scratch volume. The variables with which Spark starts the JVM are not in it.
+From Spark's part it has the fields that admission judges: name, labels, owner, image, account,
+sizes, ports and the scratch volume. The variables with which Spark starts the JVM are not in it.
 """
 
 from __future__ import annotations
@@ -81,6 +81,6 @@ def _bytes(size: str) -> int:
 
 
 def _settings(properties: str) -> dict[str, str]:
-    """What :func:`spark_conf.properties` has written, of values without escapes."""
+    """Parse the output of :func:`spark_conf.properties`, for values without escapes."""
     lines = (line.partition("=") for line in properties.splitlines())
     return {name: value for name, _, value in lines}

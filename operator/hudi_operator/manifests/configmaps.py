@@ -12,7 +12,7 @@ from hudi_contract import environment, naming
 from hudi_contract import job as contract
 from hudi_contract.job import JobRecord
 from hudi_contract.words import Duplicates, FencingMode, Operation
-from hudi_operator.api import kafka, partitions, pod_template
+from hudi_operator.api import jdbc, kafka, partitions, pod_template
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import Application, TableSpec, WriterSpec
@@ -49,7 +49,7 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         ),
     }
     if writer.executors.instances > 0:
-        secrets = [writer.kafka.security.secret] if writer.kafka is not None else []
+        secrets = [secret for secret in pods.source_secrets(writer).values() if secret]
         executors = pods.executor_labels(table, writer, number)
         data |= _allowed_executors(table, name, executors, secrets, writer.executors, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
@@ -97,7 +97,7 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
 
 
 def _hold(config_map: JsonDict) -> None:
-    """Keep it while its driver may start executors, whoever deletes its owner, and how (F200)."""
+    """Keep it while its driver may start executors, even if its owner is deleted (F200)."""
     if "executor-image" in config_map["data"]:
         config_map["metadata"]["finalizers"] = [naming.EVIDENCE_FINALIZER]
 
@@ -110,13 +110,13 @@ def _allowed_executors(
     settings: ExecutorSettings,
     config: OperatorConfig,
 ) -> dict[str, str]:
-    """What the admission policy ``drivers`` compares executors of the pod ``driver`` with.
+    """Values with which the admission policy ``drivers`` compares executors of the pod ``driver``.
 
-    Image, ServiceAccount, their labels of our group, and the names of the Secrets that they may
-    use: those of the storage and of the source, and the key of their connections. A driver with
-    credentials of its own shares them instead of those of the storage. Of their podTemplate: more
-    Secrets, ConfigMaps, claims of volumes, containers with their images, and the classes of
-    priority and runtime.
+    They are the image, the ServiceAccount, their labels of our group, and the names of the Secrets
+    that they may use: those of the storage and of the source, and the key of their connections. A
+    driver with credentials of its own shares them instead of those of the storage. From their
+    podTemplate: more Secrets, ConfigMaps, claims of volumes, containers with their images, and the
+    classes of priority and runtime.
     """
     template = settings.pod_template
     own = pods.own_credentials(table, driver) if naming.LABEL_WRITER in labels else ""
@@ -137,11 +137,11 @@ def _allowed_executors(
 
 
 FAILOVER_SECONDS = 300
-"""How much longer than the longest drain: another operator begins the drain anew."""
+"""Seconds added to the longest drain: another operator restarts the drain."""
 
 
 def _longest_drain(table: TableSpec, config: OperatorConfig) -> int:
-    """The longest drain of a lock of this table, seconds. With another operator it begins anew."""
+    """The longest drain of a lock of this table, seconds. Another operator restarts it."""
     revoked = config.credentials_broker.request_seconds if table.fencing.mode == FencingMode.CREDENTIALS else 0
     return max(table.fencing.drain_seconds, revoked)
 
@@ -221,6 +221,8 @@ def _source(writer: WriterSpec) -> contract.Source | None:
         )
     if writer.kafka is not None:
         return contract.Source(kafka=kafka.job(writer.kafka))
+    if writer.jdbc is not None:
+        return contract.Source(jdbc=jdbc.job(writer.jdbc))
     if writer.python is not None:
         source = writer.python
         file = f"{pods.CODE_DIR}/{source.config_map.key}"

@@ -27,7 +27,7 @@ WRITE_STATUS = "io.hudioperator.FailFastWriteStatus"
 UPDATES_BESIDE_CLUSTERING = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
 _PARALLELISM = "2"
 _BLANKS = "".join(map(chr, range(33)))
-"""What Java trims; other blanks may be part of a column's name."""
+"""Characters that Java trims; other blanks may be part of a column's name."""
 
 _CONCURRENCY_MODES: Mapping[str, str] = {
     # A single writer takes the lock as well: the agent's rollbacks and services run beside it.
@@ -163,7 +163,7 @@ def _concurrency(table: TableSpec) -> dict[str, str]:
 
 
 def _schema() -> dict[str, str]:
-    """How Hudi handles other columns when an application does its own writes.
+    """Options for the handling of other columns when an application does its own writes.
 
     The runtime fits the columns of its writes (docs/use/schema.md).
 

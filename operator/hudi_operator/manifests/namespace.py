@@ -58,7 +58,7 @@ _REACHED_BY = {
     naming.ROLE_EXECUTOR: (naming.ROLE_DRIVER, naming.ROLE_AGENT, naming.ROLE_EXECUTOR),
     naming.ROLE_AGENT: (naming.ROLE_EXECUTOR,),
 }
-"""Which pods open connections to which: Spark's RPC and its shuffle. Nobody else has to."""
+"""Roles that open connections to each role, for Spark's RPC and its shuffle. No others need to."""
 
 
 def _network_policy(namespace: str, role: str, peers: tuple[str, ...], config: NetworkPolicyConfig) -> JsonDict:
@@ -95,7 +95,7 @@ def _metadata(namespace: str, name: str) -> JsonDict:
 
 
 def authority_config_map(namespace: str, authority: str) -> JsonDict:
-    """Whom pods of the namespace trust as the gateway before etcd; running pods read it again."""
+    """Authority of the gateway before etcd, for pods of the namespace; running pods reread it."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -133,8 +133,8 @@ def _role_binding(namespace: str, name: str, service_account: str, role: str, *,
 def bound_account(binding: JsonDict, role: str) -> str:
     """The account to which a table's own RoleBinding gives the role of drivers.
 
-    Empty: the object is none of those that the operator makes for accounts of tables, or somebody
-    has changed it.
+    Empty: the object is not one that the operator makes for accounts of tables, or somebody has
+    changed it.
     """
     meta, subjects = binding["metadata"], binding.get("subjects") or [{}]
     account = str(subjects[0].get("name") or "")

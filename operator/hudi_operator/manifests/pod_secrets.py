@@ -14,7 +14,7 @@ JsonDict = dict[str, Any]
 
 
 def spark_key(namespace: str, pod: PodName) -> JsonDict:
-    """The Secret with the key of this pod and its executors; whoever creates it adds the key."""
+    """The Secret for the key of this pod and its executors; its creator adds the key."""
     return _secret_of(namespace, pod, naming.spark_key_name(pod.name), "spark-key")
 
 

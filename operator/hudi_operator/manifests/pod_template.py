@@ -1,6 +1,7 @@
 """A user's ``podTemplate`` on top of a pod that the operator has made.
 
-What the operator has set stays: :mod:`hudi_operator.api.pod_template` has checked the template.
+Fields that the operator has set stay: :mod:`hudi_operator.api.pod_template` has checked the
+template.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import yaml
 
 from hudi_contract import environment, naming, secret_names
 from hudi_contract.words import FencingMode
-from hudi_operator.api import kafka
+from hudi_operator.api import jdbc, kafka
 from hudi_operator.api import pod_template as template_api
 from hudi_operator.api.pod_settings import OwnAgent, PodSettings
 from hudi_operator.api.spec import ObjectRef, StorageSpec, TableSpec, WriterSpec
@@ -27,7 +27,9 @@ JsonDict = dict[str, Any]
 USER = 185
 AGENT_GRACE_SECONDS = 30
 HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
-_CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME, _KAFKA_VOLUME = "conf", "code", "etcd", "tmp", "kafka"
+_CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME = "conf", "code", "etcd", "tmp"
+_SOURCE_DIRS = {"kafka": kafka.SECRET_DIR, "jdbc": jdbc.SECRET_DIR}
+"""Volumes of the Secrets of sources, and where they are."""
 _CALLBACK_VOLUME = "callback"
 _SPARK_KEY_VOLUME = "spark-key"
 _TOKEN_SECONDS = 3600
@@ -61,7 +63,7 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     ]
     volumes, mounts = _volumes(config_map=name, with_job=True, tmp_size_limit=config.tmp_size_limit)
     _add_credentials(table.storage, volumes, mounts, own=own_credentials(table, name))
-    _add_kafka_secret(writer, volumes, mounts)
+    _add_source_secret(writer, volumes, mounts)
     code = _code_config_map(writer)
     if code:
         volumes.append({"name": _CODE_VOLUME, "configMap": {"name": code}})
@@ -92,7 +94,7 @@ def executor_template(table: TableSpec, writer: WriterSpec, number: int, config:
     """The pod template for Spark's executors, as YAML. Spark sets name, image and resources."""
     name, labels = writer.driver_pod(number), executor_labels(table, writer, number)
     pod = _executor(table, name, labels, writer.executors, config, credentials=own_credentials(table, name))
-    _add_kafka_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
+    _add_source_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
     pod_template.apply(writer.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
     _annotate(pod, config.driver_annotations)
     return _yaml(pod)
@@ -376,16 +378,23 @@ def _etcd_sources() -> list[JsonDict]:
     return [{"serviceAccountToken": token}, {"configMap": authority}]
 
 
-def _add_kafka_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
-    """The Secret of ``source.kafka`` as files, for driver and executors.
+def source_secrets(writer: WriterSpec) -> dict[str, str]:
+    """The Secret that each kind of source names, by the kind; empty: it names none."""
+    return {
+        "kafka": writer.kafka.security.secret if writer.kafka is not None else "",
+        "jdbc": writer.jdbc.secret if writer.jdbc is not None else "",
+    }
 
-    Only the Kafka clients read the values.
+
+def _add_source_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
+    """The Secret of the source as files, for driver and executors.
+
+    Only the clients of Kafka, or of the database, read the values.
     """
-    if writer.kafka is not None and writer.kafka.security.secret:
-        volumes.append(
-            {"name": _KAFKA_VOLUME, "secret": {"secretName": writer.kafka.security.secret, "defaultMode": 0o440}}
-        )
-        mounts.append({"name": _KAFKA_VOLUME, "mountPath": kafka.SECRET_DIR, "readOnly": True})
+    for volume, secret in source_secrets(writer).items():
+        if secret:
+            volumes.append({"name": volume, "secret": {"secretName": secret, "defaultMode": 0o440}})
+            mounts.append({"name": volume, "mountPath": _SOURCE_DIRS[volume], "readOnly": True})
 
 
 def _add_callback_secret(table: TableSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
@@ -437,8 +446,8 @@ def _common_env(storage: StorageSpec) -> list[JsonDict]:
 
 
 def _secret_folders(mounts: list[JsonDict]) -> list[JsonDict]:
-    """Where the process finds values that must not stand in its messages."""
-    roots = (f"{_SECRETS_DIR}/", kafka.SECRET_DIR, environment.CALLBACK_DIR)
+    """Folders in which the process finds values that must not appear in its messages."""
+    roots = (f"{_SECRETS_DIR}/", *_SOURCE_DIRS.values(), environment.CALLBACK_DIR)
     found = sorted(mount["mountPath"] for mount in mounts if mount["mountPath"].startswith(roots))
     return [_variable(secret_names.FOLDERS, ",".join(found))] if found else []
 

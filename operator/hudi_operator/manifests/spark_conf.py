@@ -246,8 +246,8 @@ def _executors(table: TableSpec, pod: str, executors: ExecutorSettings, config: 
         "spark.executor.cores": str(executors.cores),
         "spark.executor.memory": quantity.spark_size(executors.memory),
         "spark.executor.memoryOverhead": f"{_executor_overhead(executors.resources, heap)}m",
-        # Spark sets SPARK_CONF_DIR of executors to a directory of its own, so the class path does
-        # not lead to the file.
+        # Spark sets SPARK_CONF_DIR of executors to its own directory, so the class path does not
+        # lead to the file.
         "spark.executor.extraJavaOptions": _java_options(
             executors.java_options, f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={SPARK_CONF_DIR}/log4j2.properties"
         ),
@@ -300,7 +300,7 @@ def _section(resources: Mapping[str, object], kind: str) -> dict[str, object]:
 def properties(settings: Mapping[str, str]) -> str:
     """Render as Java properties, sorted, so that equal settings give equal files.
 
-    Whatever is in a name or a value, one setting is one line and means itself (F132).
+    Each setting is one line and is read back unchanged, whatever its name or value contains (F132).
     """
     return "".join(f"{_escaped(key, name=True)}={_escaped(value)}\n" for key, value in sorted(settings.items()))
 

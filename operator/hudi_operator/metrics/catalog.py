@@ -36,7 +36,7 @@ class Definition:
     buckets: tuple[float, ...] = ()
     exposed_by: str = OPERATOR
     shown: bool = False
-    """Made anew by each look at a table (:mod:`statuses`), not counted while it happens."""
+    """Made again by each look at a table (:mod:`statuses`), not counted as events happen."""
 
     @property
     def series(self) -> tuple[str, ...]:

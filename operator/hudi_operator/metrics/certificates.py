@@ -1,4 +1,4 @@
-"""Until when certificates are valid, read at each scrape: files that a renewal replaces."""
+"""Ends of certificates, read at each scrape from files that a renewal replaces."""
 
 from __future__ import annotations
 

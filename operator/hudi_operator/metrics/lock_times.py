@@ -1,6 +1,7 @@
-"""How long writers and agents wait for a table's lock and hold it, by what etcd's watch tells.
+"""Times for which writers and agents wait for a table's lock and hold it, from etcd's watch.
 
-A change counts from when it arrives here. What began before the watch did is not counted.
+A change counts from when it arrives here. Waits and holds that began before the watch are not
+counted.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class LockTimes:
                 self._transaction(transaction, now)
 
     def lost(self) -> None:
-        """Changes may have been missed: what is under way is not counted."""
+        """Changes may have been missed: waits and holds in progress are not counted."""
         with self._mutex:
             self._locks.clear()
             self._tickets.clear()

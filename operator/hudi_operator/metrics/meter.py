@@ -1,4 +1,4 @@
-"""The metrics of one process: what happened is counted, what is shown is kept by table."""
+"""The metrics of one process: counters of events, and current values by table."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from hudi_operator.plan.core import actions as act
 
 Key = tuple[str, str]
 _MOST_CONFLICTS, _LONGEST_PHASE_SECONDS = 10_000, 30 * 86_400
-"""What a pod says of itself counts up to here, in metrics of all tables."""
+"""Upper limits of numbers that pods report of themselves, in metrics of all tables."""
 _DEFINITIONS = {metric.name: metric for metric in catalog.every(catalog.OPERATOR)}
 
 
 class _Shown:
-    """Series that each look at a table makes anew; read by another thread at a scrape."""
+    """Series that each look at a table replaces; read by another thread at a scrape."""
 
     def __init__(self) -> None:
         self._samples: dict[Key, tuple[statuses.Sample, ...]] = {}
         self._agents: dict[Key, Key] = {}
 
     def put(self, key: Key, samples: tuple[statuses.Sample, ...], agent: str) -> None:
-        """What a table shows now."""
+        """Replace the series of a table with its current ones."""
         self._samples[key] = samples
         if agent:
             self._agents[key] = (key[0], agent)
@@ -63,17 +63,17 @@ class _Shown:
         yield from families.values()
 
     def describe(self) -> Iterator[Metric]:
-        """Families without samples: what the registry compares names with."""
+        """Families without samples, with which the registry compares names."""
         return (_family(metric) for metric in _DEFINITIONS.values() if metric.shown)
 
 
 class _Certificates:
-    """Until when certificates are valid, read at each scrape."""
+    """Ends of certificates, read at each scrape."""
 
     def __init__(self) -> None:
         self.files: Mapping[str, str] = {}
         self.seen: dict[str, float] = {}
-        """What a server has shown."""
+        """Ends of certificates that servers have shown, by server."""
 
     def collect(self) -> Iterator[Metric]:
         """One family."""
@@ -160,7 +160,7 @@ class Metrics:
         self._certificates.files = dict(files)
 
     def certificate_shown(self, name: str, expires: float) -> None:
-        """Until when the certificate is valid that a server has shown; 0: it showed none."""
+        """Store the end of the certificate that a server has shown; 0: it showed none."""
         if expires:
             self._certificates.seen[name] = expires
         else:
@@ -195,7 +195,7 @@ class Metrics:
     # ---- what is shown
 
     def performed(self, observed: Observed, done: Sequence[act.Action]) -> None:
-        """Show what a look has found, and count what it has changed.
+        """Show the findings of a look, and count its changes.
 
         A table is shown even without a change (after a restart, F54).
         """

@@ -1,7 +1,7 @@
-"""What a look at one table shows of it: series from statuses and reports.
+"""Series made from the statuses and reports of one look at one table.
 
-They are made anew at each look, whether or not anything has changed, so they are there after a
-restart (F54), and a table that is gone leaves none.
+They are made again at each look, whether or not anything has changed, so they exist after a restart
+(F54), and a deleted table leaves none.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _READ_COST = {"baseBytes": "hudi_operator_base_file_bytes", "logBytes": "hudi_op
 def samples(observed: Observed, done: Sequence[act.Action], states: Mapping[str, int]) -> Iterator[Sample]:
     """Series of the table and its writers as they are after a look.
 
-    ``done``: what the look has changed. ``states``: states of writers that this process has met, so
-    that the number of each goes back to 0.
+    ``done``: changes that the look has made. ``states``: states of writers that this process has
+    met, so that the number of each goes back to 0.
     """
     table = observed.table
     if table is None:
@@ -103,7 +103,7 @@ def _callback(where: tuple[str, str], shown: JsonDict) -> Iterator[Sample]:
 
 
 def _catalog(where: tuple[str, str], shown: JsonDict, timeline: JsonDict) -> Iterator[Sample]:
-    """Of a table in a catalog. Until a first commit is there, only its failures."""
+    """Series of a table in a catalog. Until there is a first commit, only its failures."""
     if not shown:
         return
     yield "hudi_operator_catalog_failures", where, int(shown.get("failures") or 0)

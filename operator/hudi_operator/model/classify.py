@@ -3,8 +3,8 @@
 A class from the pod's facts, the runtime's termination message and the exit code.
 
 The runtime's message takes precedence; without one (killed, image not found) the class follows from
-the pod and the node. Whatever the class is, the outcome of a commit is read from the timeline: a
-class never decides about data (I4).
+the pod and the node. The outcome of a commit is always read from the timeline: a class never
+decides about data (I4).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ JsonDict = dict[str, Any]
 SUCCEEDED = Ending.SUCCEEDED.value
 OUT_OF_MEMORY = "OutOfMemory"
 DRIVER = "driver"
-"""Whose memory was too little, where it is no executor."""
+"""Value of ``out_of_memory`` for the driver; executors are named by their pods."""
 EVICTION = "Eviction"
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 START_DEADLINE_EXCEEDED = "StartDeadlineExceeded"
@@ -66,7 +66,7 @@ class Outcome:
     message: str
     report: TerminationMessage
     out_of_memory: str = ""
-    """Whose memory was too little: ``DRIVER``, or the pod of an executor; empty: nobody's."""
+    """Process that ran out of memory: ``DRIVER``, or the pod of an executor; empty: none."""
 
     @property
     def retried(self) -> bool:
@@ -84,10 +84,10 @@ def termination_report(message: str) -> TerminationMessage | None:
 
 
 def main_container(pod: PodFacts) -> ContainerFacts | None:
-    """The container that tells of the end: the JVM's if it has ended.
+    """The container whose end counts: the JVM's if it has ended.
 
-    Else a failed one, such as an init container; else the first; None: none. Only the JVM's can
-    tell of a success (F243).
+    Else a failed one, such as an init container; else the first; None: none. Only the JVM's end can
+    be a success (F243).
     """
     ended = [c for c in pod.containers if c.terminated]
     jvm = containers.host(pod)

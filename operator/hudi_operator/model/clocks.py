@@ -25,7 +25,7 @@ def ahead(said_ms: object, *, now_ms: int, api_now_ms: int | None, skew_seconds:
 
 
 def disagreement(*, now_ms: int, api_now_ms: int | None, skew_seconds: int) -> str:
-    """How the operator's clock differs from the API server's; empty when it does not.
+    """Difference between the operator's clock and the API server's, as text; empty: none.
 
     It contains no measured number: equal facts give an equal status.
     """

@@ -15,9 +15,9 @@ _T = TypeVar("_T")
 
 
 LONGEST_SECONDS = 3600
-"""Of what a store may need to forget credentials, or to end a request."""
+"""Upper limit of a store's times to forget credentials and to end a request."""
 KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-"""The autoscaler of the cluster keeps the node of such a pod: what it has written would be lost."""
+"""The cluster autoscaler keeps the node of such a pod: its written files would be lost."""
 _ANNOTATION = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 
 
@@ -58,8 +58,8 @@ class AgentConfig:
     """Size of agent pods, and of what one agent serves.
 
     ``memory`` is the JVM's heap, ``resources`` are the container's, ``java_options`` the JVM's.
-    ``max_tables``: so many tables are given to one agent; those with the same access to storage
-    that are more have another one.
+    ``max_tables``: limit on the tables of one agent; further tables with the same access to storage
+    get another one.
     """
 
     memory: str = "512Mi"
@@ -92,9 +92,9 @@ class ConsentConfig:
 
 @dataclass(frozen=True)
 class ConsentBindingConfig:
-    """How the operator gets the right to read Secrets where its own role does not have it.
+    """Settings by which the operator gets the right to read Secrets if its own role lacks it.
 
-    Empty ``role``: it has it, or reads none.
+    Empty ``role``: the operator's role has it, or it reads no Secrets.
     """
 
     role: str = ""
@@ -102,7 +102,7 @@ class ConsentBindingConfig:
     service_account: str = ""
     """The operator's own."""
     namespace: str = ""
-    """Of that account."""
+    """Namespace of that account."""
 
     @property
     def given(self) -> bool:
@@ -123,7 +123,7 @@ class LeaderElectionConfig:
 
 @dataclass(frozen=True)
 class MetricsConfig:
-    """Who may read the metrics; empty file names: everybody who reaches the port.
+    """Access control of the metrics; empty file names: everybody who reaches the port.
 
     The files are read again when they change.
     """
@@ -138,9 +138,9 @@ class MetricsConfig:
 
 @dataclass(frozen=True)
 class CredentialsBrokerConfig:
-    """Who gives attempts their storage credentials, and the store that checks them.
+    """Broker that gives attempts their storage credentials, and the store that checks them.
 
-    Empty ``url``: nobody, and ``fencing.mode: Credentials`` is refused.
+    Empty ``url``: there is no broker, and ``fencing.mode: Credentials`` is refused.
     """
 
     url: str = ""
@@ -153,9 +153,9 @@ class CredentialsBrokerConfig:
     store_ca_file: str = ""
     region: str = "us-east-1"
     identity_cache_seconds: int = 120
-    """How long a server of the store may accept credentials that were revoked."""
+    """Seconds for which a server of the store may accept revoked credentials."""
     request_seconds: int = 200
-    """How long the store goes on with a request that it has begun."""
+    """Seconds for which the store may continue a request that it has begun."""
 
     @property
     def given(self) -> bool:

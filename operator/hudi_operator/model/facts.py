@@ -8,7 +8,7 @@ the executor re-checks with live reads and preconditions (uid, mod revision).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -64,6 +64,13 @@ class PodFacts:
     deleting: bool
     finalizers: tuple[str, ...]
     containers: tuple[ContainerFacts, ...]
+    grace_seconds: int | None = None
+    """``deletionGracePeriodSeconds``: 0 once its kubelet has done with it, or where none had to;
+    None while nobody has asked for its deletion.
+    """
+    deleted_at: str = ""
+    """``deletionTimestamp``: when the time is over that it was given to end; empty like the above.
+    """
     controller: PodName | None = None
     """The pod that is its controller; None when there is none, or it is no pod."""
     created_at: str = ""
@@ -85,10 +92,17 @@ class PodFacts:
     service_account: str = ""
     """The ServiceAccount under which it runs."""
 
+    def goes_with(self, finalizer: str) -> bool:
+        """True when the API server removes the object together with this finalizer (F611).
+
+        It keeps one that has other finalizers, and one whose kubelet has not done with it.
+        """
+        return self.deleting and not self.grace_seconds and self.finalizers == (finalizer,)
+
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the API server said when it was to make an object of an attempt.
+    """Refusal of the API server to make an object of an attempt.
 
     ``reason`` and ``message`` as in a condition. ``seconds``: until the attempt is tried again.
     """
@@ -100,7 +114,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ExecutorAnswer:
-    """What the API server says of one more executor of an attempt.
+    """Answer of the API server about one more executor of an attempt.
 
     ``reason``: why it makes none, as in a condition; empty: it would make one, or could not be
     asked. ``message``: its own words, or why it could not be asked. ``seconds``: until it may be
@@ -114,11 +128,11 @@ class ExecutorAnswer:
 
 @dataclass(frozen=True)
 class HeldConfigMap:
-    """Metadata of a ConfigMap: with our finalizer, what the executors of one pod may be."""
+    """Metadata of a ConfigMap: with our finalizer, it says which executors one pod may start."""
 
     namespace: str
     name: str
-    """That of the driver's or agent's pod."""
+    """Name of the driver's or agent's pod."""
     uid: str
     writer: str = ""
     """Its HudiWriter, as a label's value; empty for an agent's."""
@@ -140,11 +154,38 @@ class NodeFacts:
     """``nodeInfo.systemUUID``: the machine behind the object; empty when the
     kubelet reports none.
     """
+    ready_since: str = ""
+    """When it became ready, RFC 3339 in UTC; empty while it is not, or when that is unknown."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes by name, as far as one look has asked for them.
+
+    That a node does not exist is known only when it was asked for: one that was not may be there.
+    """
+
+    found: Mapping[str, NodeFacts] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    """Names that were asked for, and of which the API server has no object."""
+
+    @classmethod
+    def of(cls, asked: Iterable[str], found: Mapping[str, NodeFacts]) -> Nodes:
+        """What the API server has answered to a question for the nodes ``asked``."""
+        return cls(found, frozenset(asked) - found.keys())
+
+    def get(self, name: str) -> NodeFacts | None:
+        """The node; None when it does not exist, and when it was not asked for."""
+        return self.found.get(name)
+
+    def gone(self, name: str) -> bool:
+        """True when it was asked for and does not exist."""
+        return name in self.absent
 
 
 @dataclass(frozen=True)
 class EtcdFitness:
-    """What speaks against etcd itself; as in a condition, empty: nothing."""
+    """Problem with etcd itself; ``reason`` and ``message`` as in a condition, empty: none."""
 
     reason: str = ""
     message: str = ""
@@ -183,6 +224,10 @@ class EtcdFacts:
     """``P/control/agents/<agent>/<T>`` of the agent that the table should have."""
     elsewhere: tuple[str, ...] = ()
     """Other agents that have an assignment of the table, as far as they were asked for."""
+    forgotten: int = 0
+    """Grows each time this cluster is found set back to an older state; 0: it never was. A gate is
+    good up to the number that a person has accepted for it (``acceptedFloor``).
+    """
 
 
 @dataclass(frozen=True)
@@ -193,10 +238,13 @@ class Observed:
     """The HudiTable and its writers."""
     pods: tuple[PodFacts, ...]
     """Driver and executor pods of this table, its agent's, and every pod that etcd names, from
-    a live list. Where something is concluded from the absence of one, also executors without our
-    labels and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
+    a live list. If a conclusion depends on the absence of a pod, also executors without our labels
+    and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
-    nodes: Mapping[str, NodeFacts]
+    nodes: Nodes
+    """Those that these pods and etcd's keys name
+    (:func:`hudi_operator.plan.fencing.absence.named_nodes`).
+    """
     etcd: EtcdFacts | None
     """None when etcd could not be read: nothing that needs it may then be decided
     (unknown, not empty).
@@ -222,7 +270,9 @@ class Observed:
     held_config_maps: tuple[HeldConfigMap, ...] = ()
     """ConfigMaps of the table's attempts and agents that our finalizer keeps."""
     unheld_config_maps: tuple[HeldConfigMap, ...] = ()
-    """Those that it does not keep: of pods without executors, or of an operator that knew none."""
+    """ConfigMaps without our finalizer: of pods without executors, or of an operator without this
+    rule.
+    """
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
     overlapping: tuple[str, ...] = ()
@@ -242,19 +292,19 @@ class Observed:
     as it is spelled; a folder without any is absent.
     """
     consents: Mapping[Named, Consent] = field(default_factory=dict)
-    """What the Secrets and ServiceAccounts that the table and its writers name say of who may use
-    them; those of a kind that nobody is asked about are absent.
+    """Consents of the Secrets and ServiceAccounts that the table and its writers name; those of a
+    kind that nobody is asked about are absent.
     """
     secrets_unreadable: bool = False
     """The API server does not let the operator read Secrets of the namespace, and the operator may
     give itself that right (``config.consentBinding``): `consents` has no Secrets.
     """
     revocations: Mapping[str, Revocation] = field(default_factory=dict)
-    """What this process has seen of attempts' storage credentials, by attempt. Lost at failover."""
+    """This process's observations of storage credentials, by attempt. Lost at failover."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
-    """What the API server has refused this process, by attempt. Lost at failover."""
+    """Refusals of the API server to this process, by attempt. Lost at failover."""
     executor_answers: Mapping[str, ExecutorAnswer] = field(default_factory=dict)
-    """What it has said of executors that do not come, by attempt. Lost at failover."""
+    """Its answers about executors that do not come, by attempt. Lost at failover."""
     namespace_terminating: bool = False
     namespace_uid: str = ""
     """Empty when it is unknown."""
@@ -271,9 +321,9 @@ class Observed:
     unknown, and no agent is ended.
     """
     evidence_needed: frozenset[str] | None = None
-    """Uids of agent pods that keys of other tables of this namespace still name without a proof
-    (``agent_pods.unproven_uids`` of each); None: unknown, and no agent pod loses its evidence. Only
-    needed while an agent pod is terminal or deleting.
+    """Uids of agent pods that other tables of this namespace still need: their keys name them
+    without a proof, or admit them (``agent_pods.needed_uids`` of each); None: unknown, and no agent
+    pod loses its evidence. Only needed while an agent pod is terminal or deleting.
     """
     revision_floor: int = 0
     """Highest known revision of this etcd cluster; a lower revision freezes the table."""

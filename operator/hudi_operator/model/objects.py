@@ -56,7 +56,7 @@ class Objects:
     defaults_unread: str = ""
     """Why that ConfigMap could not be read; empty: it could."""
     given: Defaults | None = None
-    """What it says, where somebody has read it already (`plan.forecast`); None: it is read here."""
+    """Defaults that were read already (`plan.forecast`); None: they are read here."""
 
     @cached_property
     def table_spec(self) -> ReadTable:
@@ -71,7 +71,7 @@ class Objects:
 
 
 def _read_defaults(obj: JsonDict | None, unread: str) -> Defaults:
-    """Whatever is wrong with them, writers are followed and stopped without them."""
+    """Even if they are invalid, writers are followed and stopped, without them."""
     if unread:
         return Defaults(problem=f"{WHERE}: cannot be read: {unread}")
     try:

@@ -150,7 +150,7 @@ class CredentialsPort(Protocol):
         """Credentials of an attempt, the same ones each time. Fatal when they were revoked."""
 
     async def revoke(self, id: str) -> None:
-        """Revoke them, for ever; also those that were never issued."""
+        """Revoke them permanently; also those that were never issued."""
 
     async def ask_store(self, credentials: Credentials, path: str) -> StoreAnswer:
         """One request with these credentials, which changes nothing below ``path``."""
@@ -185,7 +185,7 @@ class KubernetesPort(Protocol):
         """One pod; None when it does not exist."""
 
     async def nodes(self, names: Sequence[str]) -> Mapping[str, NodeFacts]:
-        """Those of the named nodes that exist."""
+        """Named nodes that exist."""
 
     async def annotations(self, kind: str, namespace: str, name: str) -> Mapping[str, str] | None:
         """Annotations of one object, without its content; None when it does not exist."""

@@ -7,7 +7,6 @@ of a pod that may have run before it started (F52). Unknown means not proven (I1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,8 @@ from hudi_contract import settle
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.words import ProofKind
 from hudi_operator.api.spec import Attestation, FencingSpec
-from hudi_operator.model import containers
-from hudi_operator.model.facts import NodeFacts, PodFacts
+from hudi_operator.model import conditions, containers
+from hudi_operator.model.facts import NodeFacts, Nodes, PodFacts
 
 JsonDict = dict[str, Any]
 
@@ -86,7 +85,7 @@ def ran_out(pod: PodFacts) -> bool:
     return bool(started) and all(c.terminated for c in started)
 
 
-def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, evidence: bool = True) -> Proof | None:
+def pod_proof(pod: PodFacts, nodes: Nodes, *, hosted: bool, evidence: bool = True) -> Proof | None:
     """Proof from the pod object itself (F13, F26, F27). None: not proven."""
     if EVIDENCE_FINALIZER not in pod.finalizers or not evidence:
         return None
@@ -101,6 +100,8 @@ def pod_proof(pod: PodFacts, nodes: Mapping[str, NodeFacts], *, hosted: bool, ev
         # only a node that is there and ready can have looked for containers and found none. A
         # registered process did run.
         return None
+    if not started and (node is None or not _was_there(pod, node)):
+        return None  # its kubelet may be back, and not have looked yet (F614)
     if any(c.reason == LOST_CONTAINER for c in started) and (node is None or not _bound_to(pod, node)):
         return None  # no container was found, but possibly by another machine under the node's name
     return Proof(ProofKind.POD_TERMINATED, f"it is {pod.phase} and all its containers are terminated")
@@ -124,7 +125,22 @@ def _bound_to(pod: PodFacts, node: NodeFacts) -> bool:
     return bool(node.created_at) and node.created_at < pod.created_at
 
 
-def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
+def _was_there(pod: PodFacts, node: NodeFacts) -> bool:
+    """True when nobody but the kubelet can have written a terminal phase.
+
+    The garbage collector writes it of a pod that is being deleted while its node is out of service.
+    """
+    if node.out_of_service:
+        return False
+    if not pod.deleting:
+        return True
+    over, since = conditions.from_rfc3339(pod.deleted_at), conditions.from_rfc3339(node.ready_since)
+    if over is None or since is None:
+        return False
+    return since < over - 1000 * (pod.grace_seconds or 0)  # when its deletion was first asked for
+
+
+def node_proof(subject: Subject, nodes: Nodes, fencing: FencingSpec) -> Proof | None:
     """Proof from the node, or from an attestation. None: not proven."""
     word = _attestation(subject, fencing)
     if word is not None:
@@ -133,6 +149,8 @@ def node_proof(subject: Subject, nodes: Mapping[str, NodeFacts], fencing: Fencin
         return None
     node = nodes.get(subject.node)
     if node is None:
+        if not nodes.gone(subject.node):
+            return None  # it was not asked for, and may be there (F610)
         gone = Proof(ProofKind.NODE_DELETED, f"node {subject.node} is gone and spec.fencing.trustNodeDeletion is set")
         return gone if fencing.trust_node_deletion else None
     if subject.seen is not None and not _same_node(subject.seen, node):
@@ -168,7 +186,7 @@ def _attestation(subject: Subject, fencing: FencingSpec) -> Attestation | None:
     return None
 
 
-def prove(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> Proof | None:
+def prove(subject: Subject, pod: PodFacts | None, nodes: Nodes, fencing: FencingSpec) -> Proof | None:
     """Proof of death of one pod.
 
     ``pod`` None means that no object with this uid exists any more, which is not a proof.
@@ -180,20 +198,17 @@ def prove(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts]
     return node_proof(subject, nodes, fencing)
 
 
-def ways_out(subject: Subject, pod: PodFacts | None, nodes: Mapping[str, NodeFacts], fencing: FencingSpec) -> str:
-    """What a person can do about a missing proof; names pod and node."""
+def ways_out(subject: Subject, pod: PodFacts | None, nodes: Nodes, fencing: FencingSpec) -> str:
+    """Steps that a person can take if a proof is missing; names pod and node."""
     where = f"node {subject.node}" if subject.node else "an unknown node"
     gone = "its object is gone" if pod is None else f"phase {pod.phase}"
     node = nodes.get(subject.node)
-    state = (
-        "node object gone"
-        if subject.node and node is None
-        else ("NotReady" if node is not None and not node.ready else "")
-    )
+    missing = nodes.gone(subject.node)
+    state = "node object gone" if missing else ("NotReady" if node is not None and not node.ready else "")
     ways = [
         "bring the node back or reboot it" if pod is not None or subject.seen is not None else "bring the node back"
     ]
-    if node is None and subject.node and not fencing.trust_node_deletion:
+    if missing and not fencing.trust_node_deletion:
         ways.append("set spec.fencing.trustNodeDeletion")
     if not fencing.trust_out_of_service_taint:
         ways.append("taint the node out-of-service with spec.fencing.trustOutOfServiceTaint set")

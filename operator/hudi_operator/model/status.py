@@ -31,7 +31,7 @@ class AttemptEntry(Record):
     """Never changes once it is recorded (F23)."""
     incarnation: str = field(default="", metadata=LEFT_OUT)
     class_: str = field(default="", metadata=LEFT_OUT)
-    """How it ended (:mod:`classify`); empty: it has not ended."""
+    """Class of its end (:mod:`classify`); empty: it has not ended."""
     exit_code: int | None = field(default=None, metadata=LEFT_OUT)
     message: str = field(default="", metadata=LEFT_OUT)
     start_time: str = field(default="", metadata=LEFT_OUT)
@@ -39,17 +39,17 @@ class AttemptEntry(Record):
     gated: bool = field(default=False, metadata=LEFT_OUT)
     """Its driver pod has, or had, a scheduling gate."""
     ungated_time: str = field(default="", metadata=LEFT_OUT)
-    """When that pod was first seen without one; its start is due from then on."""
+    """Time at which that pod was first seen without one; its start is due from then on."""
     running_time: str = field(default="", metadata=LEFT_OUT)
-    """When its driver was first seen running."""
+    """Time at which its driver was first seen running."""
     ready_time: str = field(default="", metadata=LEFT_OUT)
-    """When it was first seen registered."""
+    """Time at which it was first seen registered."""
     counted_from: str = field(default="", metadata=LEFT_OUT)
-    """From when its deadline is counted, later than its own beginning by the time of waits that are
-    over, or because the operator's clock was behind; empty: neither.
+    """Time from which its deadline is counted. It is later than its start by the length of past
+    waits, or because the operator's clock was behind; empty: neither.
     """
     waiting_since: str = field(default="", metadata=LEFT_OUT)
-    """Since when it waits for others, which does not count; empty: it does not."""
+    """Begin of its wait for others, which does not count; empty: it does not wait."""
     stopped_for: str = field(default="", metadata=LEFT_OUT)
     """Class of the deadline for which it was asked to stop; empty: it was not."""
     out_of_memory: str = field(default="", metadata=LEFT_OUT)
@@ -57,7 +57,7 @@ class AttemptEntry(Record):
     since its last commit.
     """
     out_of_memory_time: str = field(default="", metadata=LEFT_OUT)
-    """When that executor was seen."""
+    """Time at which that executor was seen."""
     drivers_lacked: Count = field(default=0, metadata=LEFT_OUT)
     """Earlier attempts of its run that ended because their drivers had too little memory."""
     executors_lacked: Count = field(default=0, metadata=LEFT_OUT)
@@ -153,7 +153,7 @@ class HoldEntry(Record):
 
     @property
     def label(self) -> str:
-        """The hold, and who reads, if that is told."""
+        """The hold, and its reader if known."""
         return f"hold {self.name}{f' ({self.reader})' if self.reader else ''}"
 
 
@@ -302,7 +302,7 @@ def numbered_attempts(status: Mapping[str, Any]) -> tuple[AttemptEntry, ...]:
 
 
 def in_order(found: tuple[AttemptEntry, ...]) -> tuple[AttemptEntry, ...]:
-    """Those entries in the order of numbers. Raises ValueError for an entry without a number."""
+    """The same entries in the order of numbers. Raises ValueError for an entry without a number."""
     if any(not entry.number for entry in found):
         raise ValueError("an entry has no number")
     return tuple(sorted(found, key=lambda entry: entry.number))

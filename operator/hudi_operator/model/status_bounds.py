@@ -1,7 +1,7 @@
-"""What the CRDs hold of a status, and a status that fits.
+"""Bounds of a status in the CRDs, and reduction of a status to them.
 
-Most of a status is told by pods and by etcd. One value that the API server refuses would keep the
-whole status of its object from being written, and with it all that follows from it.
+Most of a status is reported by pods and by etcd. One value that the API server refuses would keep
+the whole status of its object from being written, and with it everything that follows from it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _NOTHING = object()
 
 
 def fitted(kind: str, status: JsonDict) -> JsonDict:
-    """The status as far as the CRD of ``kind`` holds it; one that fits is returned as it is.
+    """The status within the bounds of the CRD of ``kind``; one that fits is returned unchanged.
 
-    Numbers are moved into their bounds, texts for people are cut, lists lose their last items. What
-    cannot be made to fit is left out, and so is an object that lacks a required field then. A field
-    that this version does not know stays.
+    Numbers are moved into their bounds, texts for people are cut, lists lose their last items. A
+    value that cannot be made to fit is left out, and so is an object that then lacks a required
+    field. A field that this version does not know stays.
     """
     found = _fit(status, OF_KIND[kind])
     return found if isinstance(found, dict) else {}

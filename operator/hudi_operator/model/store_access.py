@@ -18,7 +18,7 @@ class Credentials:
 
 
 class Verdict(StrEnum):
-    """How the store answered a request with the credentials of an attempt."""
+    """Answer of the store to a request with the credentials of an attempt."""
 
     ACCEPTED = "Accepted"
     REFUSED = "Refused"
@@ -36,7 +36,7 @@ class StoreAnswer:
 
 @dataclass(frozen=True)
 class Revocation:
-    """What this operator process has seen of the credentials of one attempt."""
+    """Observations by this operator process of the credentials of one attempt."""
 
     revoked: bool = False
     """The broker has said so. No proof."""

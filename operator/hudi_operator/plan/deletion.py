@@ -1,4 +1,4 @@
-"""When the finalizers of HudiTable and HudiWriter may be removed.
+"""Conditions for removing the finalizers of HudiTable and HudiWriter.
 
 A HudiWriter may be removed when none of its incarnations can hold the lock and all its pods are
 proven dead; a HudiTable when that holds for all its writers and agents. Neither waits for a
@@ -16,12 +16,11 @@ from hudi_contract.words import FencingMode, GateState, Role
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.model.proof import pod_proof
 from hudi_operator.plan.agent import agent_pods
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment, Unbind
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
-from hudi_operator.plan.fencing import held_config_maps
+from hudi_operator.plan.fencing import evidence, held_config_maps
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.requests import catalogs, restores
 from hudi_operator.plan.writers.runs import Progress
@@ -78,7 +77,7 @@ def _hosts_writer(pod: PodFacts) -> bool:
 def _unproven(view: View, pod: PodFacts) -> bool:
     """Evidence is dropped only after a proof; mode LeaseOnly does not wait for one."""
     return EVIDENCE_FINALIZER in pod.finalizers and (
-        view.mode != FencingMode.LEASE_ONLY or pod_proof(pod, view.nodes, hosted=False) is None
+        view.mode != FencingMode.LEASE_ONLY or not evidence.dead(view, pod)
     )
 
 
@@ -154,8 +153,8 @@ def plan_giving_way(view: View) -> PartialPlan:
 def _unbind(view: View) -> tuple[Action, ...]:
     """The last HudiTable of an account takes the account's rights along.
 
-    Before the finalizer goes, so that an operator that ends in between does it again. Of two that
-    go at once each still counts for the other one: the look after the deletion does it then.
+    Before the finalizer goes, so that an operator that ends in between does it again. If two are
+    deleted at once, each still counts for the other one: the look after the deletion does it then.
     """
     if view.observed.namespace_terminating:
         return ()

@@ -1,13 +1,14 @@
-"""What the planner would decide about HudiWriters of objects that are not applied yet.
+"""Decisions that the planner would make about HudiWriters that are not applied yet.
 
-`kubectl hudi plan` asks this with a user's rights: neither pods nor etcd can be read. What statuses
-say takes their place, so the keys here are those that the operator would have to have found when it
-wrote them. The rules are those of the planner itself (`admission`, `gate`, `stalled`), which is
-asked with such a view. Nothing is ever performed that follows from one.
+`kubectl hudi plan` uses this with a user's rights: neither pods nor etcd can be read. Statuses take
+their place, so the keys here are those that the operator must have found when it wrote them. The
+rules are those of the planner itself (`admission`, `gate`, `stalled`), which gets such a view. No
+resulting plan is ever performed.
 
-What a status does not say is not decided: whether the gate of a table without a registered agent is
-open (`Fate.gate_untold`), and what depends on settings of an administrator. These have values here
-that refuse nothing which an administrator may allow, but options that the chart does not list.
+Two things are left undecided because no status says them: whether the gate of a table without a
+registered agent is open (`Fate.gate_untold`), and everything that depends on settings of an
+administrator. These settings have values here that refuse nothing which an administrator may allow,
+except options that the chart does not list.
 """
 
 from __future__ import annotations
@@ -24,14 +25,13 @@ from hudi_contract.shape import Record
 from hudi_contract.table_keys import Lock
 from hudi_contract.words import GateState, RequestKind, Result, Role, WriterState
 from hudi_operator.api.defaults import Defaults
-from hudi_operator.api.kafka import problem as kafka_problem
 from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.options import writer_problem
 from hudi_operator.api.spec import SpecError, TableSpec
 from hudi_operator.api.tolerant import read_table
 from hudi_operator.model import conditions
 from hudi_operator.model.config import CredentialsBrokerConfig, OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed
 from hudi_operator.model.objects import Objects, ReadWriter, table_name_of
 from hudi_operator.model.status import (
     LockStatus,
@@ -41,7 +41,7 @@ from hudi_operator.model.status import (
     savepoint_entries,
     settling_entries,
 )
-from hudi_operator.plan.core.launch import INVALID_DEFAULTS
+from hudi_operator.plan.core.launch import INVALID_DEFAULTS, source_problem
 from hudi_operator.plan.core.view import View, build_view
 from hudi_operator.plan.gate import gate
 from hudi_operator.plan.gate.stalled import RETRIED, Stall, static_stall, table_stall, unusable
@@ -168,8 +168,9 @@ def changed_alone(before: JsonDict, after: JsonDict) -> list[str]:
 def _counts(obj: JsonDict, name: str, space: Space) -> bool:
     """Whether it takes part.
 
-    Of others the operator's word is known: one that is stalled takes no place, whatever the reason.
-    But one that is stalled for the defaults of the namespace may start with those of ``space``.
+    For others the operator's status is known: one that is stalled takes no place, whatever the
+    reason. But one that is stalled for the defaults of the namespace may start with those of
+    ``space``.
     """
     status = obj.get("status") or {}
     said = conditions.find(status, "Stalled")
@@ -201,14 +202,14 @@ def _read(obj: JsonDict, defaults: Defaults = _NO_DEFAULTS) -> ReadWriter:
 
 
 def _schedule_problem(obj: JsonDict) -> Decision | None:
-    """What is wrong with the schedule, which the view does not have."""
+    """Problem with the schedule, which the view does not have."""
     read = _read(obj)
     found = read.error if read.spec is None else schedules.problem(read.spec)
     return Decision(Kind.STALLED, "InvalidSpec", found) if found else None
 
 
 def _without_table(space: Space, obj: JsonDict, table: str) -> Fate:
-    """Of a writer whose HudiTable does not exist; the HudiWriter alone is judged."""
+    """Forecast for a writer whose HudiTable does not exist; the HudiWriter alone is judged."""
     decision = Decision(Kind.WAIT, "TableNotFound", f"HudiTable {table} does not exist in this namespace")
     spec, status = _read(obj, space.defaults).spec, obj.get("status") or {}
     if spec is None:
@@ -218,7 +219,7 @@ def _without_table(space: Space, obj: JsonDict, table: str) -> Fate:
         decision = Decision(Kind.FINISHED, over)
     elif spec.suspend or _awaits_its_schedule(obj):
         decision = Decision(Kind.SUSPENDED, WriterState.SUSPENDED)
-    if found := schedules.problem(spec) or kafka_problem(spec.kafka):
+    if found := schedules.problem(spec) or source_problem(spec):
         return Fate(decision, Decision(Kind.STALLED, "InvalidSpec", found))
     if decision.kind is Kind.WAIT and spec.defaults_problem:
         return Fate(decision, Decision(Kind.STALLED, INVALID_DEFAULTS, spec.defaults_problem))
@@ -239,7 +240,7 @@ def _unidentified(space: Space, obj: JsonDict, table: str, why: str) -> Fate:
 
 
 def _view(space: Space, table: str, writers: Sequence[JsonDict], now_ms: int) -> View:
-    """What the operator would see. Raises SpecError when the HudiTable cannot be identified."""
+    """View that the operator would have. Raises SpecError when the HudiTable has no identity."""
     obj, before = space.tables[table], space.before.get(table)
     spec, why = read_table(obj)
     if spec is None:
@@ -250,7 +251,7 @@ def _view(space: Space, table: str, writers: Sequence[JsonDict], now_ms: int) ->
             obj, tuple(sorted(writers, key=lambda each: str(each["metadata"]["name"]))), given=space.defaults
         ),
         pods=(),
-        nodes={},
+        nodes=Nodes(),
         etcd=_keys(spec, before),
         timers=dict(_drains(status, now_ms)),
         now_ms=now_ms,
@@ -275,7 +276,7 @@ def _gate_untold(before: JsonDict | None, will: TableSpec) -> bool:
 def is_repaired(before: JsonDict, will: TableSpec) -> bool:
     """True when the spec alone is what its HudiTable is stalled for, and the new one is valid.
 
-    The operator leaves the gate of such a table as it is: open, if it was Ready before.
+    The operator leaves the gate of such a table unchanged: open, if it was Ready before.
     """
     was, unread = read_table(before)
     said = conditions.find(before.get("status") or {}, "Stalled")
@@ -302,7 +303,7 @@ def pending(before: JsonDict) -> tuple[frozenset[str], str, bool]:
 
 
 def _drains(status: JsonDict, now_ms: int) -> Iterator[tuple[str, float]]:
-    """Timers of drains, from when they began: another operator begins them anew."""
+    """Timers of drains, from their start: another operator restarts them."""
     for entry in settling_entries(status):
         since = conditions.from_rfc3339(entry.since)
         if entry.phase is Phase.Draining and since is not None:

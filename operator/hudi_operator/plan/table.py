@@ -293,7 +293,7 @@ def _own_status(view: View, decisions: dict[str, Decision], sentence: str, faile
 def _rights(view: View) -> PartialPlan:
     """The operator's right to read Secrets of the namespace, where it does not have it.
 
-    Last of all: nothing else waits for it but the launch of pods, which the next look decides.
+    It comes last: only the launch of pods waits for it, which the next look decides.
     """
     binding = view.config.consent_binding
     if not view.observed.secrets_unreadable or view.observed.namespace_terminating or _not_taken_over(view):

@@ -1,6 +1,7 @@
-"""Events of a HudiTable: what has changed between two of its statuses.
+"""Events of a HudiTable: changes between two of its statuses.
 
-Commits are none: a busy table has many, and each event is an object in the API server (F250).
+There are no events for commits: a busy table has many, and each event is an object in the API
+server (F250).
 """
 
 from __future__ import annotations

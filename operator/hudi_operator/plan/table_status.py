@@ -26,7 +26,7 @@ from hudi_operator.plan.core import credentials
 from hudi_operator.plan.core.actions import UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
-from hudi_operator.plan.fencing import revocation
+from hudi_operator.plan.fencing import evidence, revocation
 from hudi_operator.plan.fencing.settling import awaiting_proof
 from hudi_operator.plan.fencing.suspects import LOCK_SHOWN_SECONDS
 from hudi_operator.plan.gate import gate
@@ -38,6 +38,8 @@ from hudi_operator.plan.writers.admission import Decision, Kind
 JsonDict = dict[str, Any]
 
 LISTED = 20
+LEFT_NAMED = 3
+"""Number of pods without a settle record of which a condition says what can be done."""
 COMMITS = 10
 """Number of commits in status."""
 _TIMELINE = ("lastInstant", "lastCompletionTime", "lowestPendingRequestedTime", "pendingCount", "activeLength")
@@ -351,7 +353,7 @@ def _metadata_table_changes(r: _Readiness) -> Condition | None:
 
 
 def _waits(view: View, reason: str, message: str) -> Condition:
-    """What the agent does alone, and the services that it has to finish before (F434)."""
+    """Condition for work of the agent alone, with services that it has to finish first (F434)."""
     return _not_ready(reason, "; ".join(filter(None, (message, table_services.awaited(view)))))
 
 
@@ -403,7 +405,7 @@ def _readable(view: View, failed: tuple[str, ...]) -> Condition:
 
 
 def _degraded(etcd: EtcdFitness) -> Condition:
-    """What the table stands on is less than it should be."""
+    """Condition for a problem with etcd, on which the table depends."""
     return condition("Degraded", bool(etcd.reason), etcd.reason or "NotDegraded", etcd.message)
 
 
@@ -459,8 +461,11 @@ def _broker(view: View) -> list[Condition]:
 
 
 def _settled(view: View) -> list[Condition]:
-    """What settling waits for: an overdue proof, or the agent."""
+    """Conditions for settling that waits for an overdue proof, or for the agent."""
+    left = evidence.unproven(view) if view.mode != FencingMode.LEASE_ONLY else []
+    others = [f"{len(left) - LEFT_NAMED} more pods like these"] if len(left) > LEFT_NAMED else []
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
+    proofs += [*left[:LEFT_NAMED], *others]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     worst = max((i.settling.failures for i in rolling), default=(0, ""))
     text = f"{', '.join(i.label for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"

@@ -38,8 +38,8 @@ from hudi_runtime.services.tasks import Slot
 TICK_SECONDS = 1.0
 SLOW_STORAGE_SECONDS = 40.0
 HAND_OVER_SECONDS = 90.0
-"""How long running work at other tables may continue after the operator has ended this process's
-incarnation at one; its pod then has a grace of 120 s.
+"""Seconds for which running work at other tables may continue after the operator has ended this
+process's incarnation at one; its pod then has a grace of 120 s.
 """
 HAND_OVER_CLOSE_SECONDS = 20.0
 THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"

@@ -61,7 +61,7 @@ class AgentContext:
     def _metadata_table_goes(self, done: MetadataDone) -> bool:
         """Whether the removal of the metadata table is requested: no attempt is left then.
 
-        It is recorded as begun: if it is taken back, the table is made anew.
+        It is recorded as begun: if it is reverted, the table is built again.
         """
         asked = self.keys.requests().get(metadata_in_force.KEY)
         if asked is None or not metadata_in_force.goes(self.wanted):

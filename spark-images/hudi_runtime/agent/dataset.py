@@ -43,7 +43,7 @@ def read(spark: SparkSession, spec: TableSpec, path: str, format: str) -> Datase
         raise UserCodeError(
             f"{path} is a Hudi table, not a plain dataset: adopt it, or read it by a HudiWriter with source.hudi"
         )
-    # A session of its own, so that these settings affect no other table.
+    # A separate session, so that these settings affect no other table.
     own = spark.newSession()
     # Otherwise month=02 would become the number 2, and name another partition.
     own.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")

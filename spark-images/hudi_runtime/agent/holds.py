@@ -2,8 +2,9 @@
 
 The operator requests them in `request/hold-<name>`, beside running writers. From the moment
 `done/hold-<name>` names a commit, no plan of a clean and no archival goes past it
-(`hudi_runtime.services.service_actions`). What was planned before that is waited for; then it is
-found out whether a file is gone that the commit's readers need. Only then the hold is granted.
+(`hudi_runtime.services.service_actions`). The agent waits for cleans that were planned before that,
+and then checks whether a file is gone that the commit's readers need. Only then the hold is
+granted.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Refused(Exception):
 
 
 class Holds(LongTask):
-    """The holds of one table. What is quick is done within the step."""
+    """The holds of one table. Quick work is done within the step."""
 
     def __init__(self, context: AgentContext, actions: Actions) -> None:
         """``actions``: those that delete files and archive instants."""
@@ -137,7 +138,8 @@ class Holds(LongTask):
         if not self._actions.removing.acquire(blocking=False):
             raise NotYet("a clean is being planned, or instants are being archived")
         try:
-            # First: what an agent that ends meanwhile has put on the timeline is in the listing.
+            # This comes first: the listing includes instants that an agent that ends meanwhile has
+            # put on the timeline.
             others = self.context.records().other_agents(self.session.inc)
             timeline = self.table.timeline()
         finally:
@@ -204,7 +206,7 @@ class Holds(LongTask):
     # -- records -----------------------------------------------------------------------------------
 
     def _stored(self, id: str) -> Entry | None:
-        """The record; None also when it cannot be read, so that it is written anew."""
+        """The record; None also when it cannot be read, so that it is written again."""
         try:
             return self.session.etcd.get(Kind.DONE.of(id))
         except ShapeError:
@@ -222,7 +224,7 @@ class Holds(LongTask):
         return done
 
     def _tell(self, id: str, result: Result, message: str) -> None:
-        """Record what it waits for, or why nothing is kept; without an answer it stays as it is."""
+        """Record why it waits, or why nothing is kept; without an answer it stays unchanged."""
         try:
             entry = self._stored(id)
             known = HoldDone() if entry is None else entry.read(HoldDone)

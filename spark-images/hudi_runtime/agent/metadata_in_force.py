@@ -1,9 +1,9 @@
 """Hudi's options for the metadata table that the agent's clients use (F434).
 
 The options of the spec are in force when the change to them is done. Until then writers of the
-former ones may run, and what the agent finishes or rolls back has to be committed to the table as
-it is: with the new options a compaction would be refused for a metadata table that goes only when
-nothing is pending.
+former ones may run, and work that the agent finishes or rolls back has to be committed to the table
+as it is: with the new options a compaction would be refused for a metadata table that goes only
+when nothing is pending.
 """
 
 from __future__ import annotations

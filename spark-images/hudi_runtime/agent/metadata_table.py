@@ -34,7 +34,7 @@ class MetadataTable(LongTask):
     def __init__(self, context: AgentContext, *, known: str) -> None:
         """``known`` is the nonce of the agent's own options.
 
-        With older options it would make again, when the change is done, what it has deleted.
+        With older options it would rebuild, after the change, the partitions that it has deleted.
         """
         super().__init__(context.spark, context.slot, f"{KEY}-{context.spec.id}")
         self.context = context

@@ -153,7 +153,7 @@ class Preparation:
             raise creation.TableMismatch("; ".join(unordered))
         adoption.take_over(table, context.name, context.options())
         self._forward_clock(table.timeline().maximum)
-        session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # what they completed before the adoption is not foreign
+        session.etcd.put(FOREIGN_KEY, Foreign().to_json())  # earlier completed instants are not foreign
 
     def _forward_clock(self, maximum: str) -> None:
         """Move the clock to the newest time.

@@ -191,8 +191,8 @@ class Restores(LongTask):
             done = self._ended(base)
             if done is None:
                 done = self._restore(id, request, base).but(message="")
-                # A record that its own release has left: what a lost executor still writes is
-                # swept by the next agent, and the gate stays closed until then (F36).
+                # A record that its own release has left: the next agent sweeps files that a lost
+                # executor still writes, and the gate stays closed until then (F36).
                 left = self.session.etcd.get(Kind.INSTANT.of(done.instant)) if done.instant else None
                 self.unproven = self.unproven or left is not None
             self._forget()
@@ -285,8 +285,8 @@ class Restores(LongTask):
         """Completion time of the restore.
 
         Raises OutcomeUnknown when a fresh timeline does not show the state of the boundary. A
-        restore that is still pending is executed again. One that is completed is not: what is left
-        beside it are its own rollbacks, which `_ended` removes.
+        restore that is still pending is executed again. A completed one is not: only its own
+        rollbacks are left beside it, which `_ended` removes.
         """
         timeline = self.table.timeline()
         found = timeline.get(instant)

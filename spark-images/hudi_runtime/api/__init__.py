@@ -19,8 +19,8 @@ unless the name indicates another unit.
   5). Uncaught, it ends the attempt with that class. `PositionLost`: the failure for commits that
   were archived, cleaned or undone before they were read.
 
-The package has no code of its own: it imports these names from `read` and `process`. What they
-promise is kept there: a position that is lost is an error, never an empty read (I9).
+The package has no code: it imports these names from `read` and `process`. What they promise is kept
+there: a position that is lost is an error, never an empty read (I9).
 """
 
 from hudi_runtime.api import positions

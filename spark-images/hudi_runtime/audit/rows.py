@@ -245,12 +245,12 @@ def incremental(
 
     It pulls commit by commit.
 
-    Where readers merge by the columns `ordering`, Hudi's pulls return every version in a log file:
-    a version that the table's own version precedes, by those columns, is ignored. `by_column`: a
-    null in a pulled row is ignored, because the commit need not have had that column.
+    If readers merge by the columns `ordering`, Hudi's pulls return every version in a log file: a
+    version that the table's own version precedes, by those columns, is ignored. `by_column`: a null
+    in a pulled row is ignored, because the commit need not have had that column.
 
     Only the last `steps` commits are pulled one by one; older commits are read in one pull before
-    them. Where files of the oldest commits were cleaned, the pull begins after those commits.
+    them. If files of the oldest commits were cleaned, the pull begins after those commits.
     """
     if "commits" in facts.errors:
         return unknown("incremental", "the commits could not be read", [facts.errors["commits"]])
@@ -343,7 +343,7 @@ def windows(begin: str, pulled: Sequence[Commit], ends: Sequence[str]) -> Iterat
 
 
 def pull(spark: SparkSession, path: str, start: str, end: str, columns: Sequence[str]) -> DataFrame:
-    """What Hudi's incremental query gives of the commits completed after `start`, up to `end`.
+    """Rows of Hudi's incremental query for commits completed after `start`, up to `end`.
 
     A commit that completed at `end` is among them. The column `__end` names `end`.
     """

@@ -248,7 +248,7 @@ def late(facts: Facts) -> Check:
 
 
 def overlap(facts: Facts) -> Check:
-    """Of two commits on one file group, one was requested after the other completed (I9).
+    """For two commits on one file group, one was requested after the other completed (I9).
 
     This holds whether they are archived or not. Commits in mode NonBlocking are ignored.
     """

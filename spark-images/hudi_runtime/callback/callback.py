@@ -184,7 +184,7 @@ class CallbackSender:
     def _load(self) -> CallbackPosition | None:
         """The position; None when the callback was withdrawn, or etcd has lost the position.
 
-        The next listing begins anew.
+        The next listing starts over.
         """
         if self._position is None:
             entry = self._etcd.get(KEY)

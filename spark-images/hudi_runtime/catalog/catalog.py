@@ -1,10 +1,10 @@
 """Keeps the table's entry in a catalog (`spec.catalog`, docs/use/catalogs.md).
 
-The agent passes each listing of the timeline and never waits: a separate thread synchronizes. What
-was synchronized is in `report/catalog`, and the next agent goes on from there. A try that is
-repeated does no harm. Each try is noted there before it begins, so that one that ends the agent's
-process is repeated with pauses as well. An agent that has lost the report to
-another one reads it again.
+The agent passes each listing of the timeline and never waits: a separate thread synchronizes. The
+state of the synchronization is in `report/catalog`, and the next agent goes on from there. A try
+that is repeated does no harm. Each try is noted there before it begins, so that one that ends the
+agent's process is repeated with pauses as well. An agent that has lost the report to another one
+reads it again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ take the JVM's memory.
 
 
 class Catalog(Protocol):
-    """What is kept in step with the table, until it is dropped."""
+    """Catalog that is kept in step with the table, until its entries are dropped."""
 
     def sync(self, *, everything: bool) -> tuple[str, ...]:
         """Synchronize, in bounded time.
@@ -139,7 +139,7 @@ class CatalogSyncer:
                 self._wake.clear()
 
     def step(self) -> None:
-        """Synchronize when the listing is newer than what was synchronized, and a try is due."""
+        """Synchronize when the listing is newer than the last synchronization, and a try is due."""
         timeline = self._offered
         if timeline is None or self._stopped.is_set() or self._clock() < self._retry_at:
             return
@@ -202,7 +202,7 @@ class CatalogSyncer:
         return known.but(inc=self._inc, begun=0, failures=0, reason="", message=stays, dropped=True)
 
     def _load(self) -> CatalogReport:
-        """What was synchronized with this catalog; written when there was nothing."""
+        """Report on this catalog; an empty one is written when there was none."""
         if self._known is None:
             entry = self._etcd.get(REPORT)
             found, self._revision = read(entry, CatalogReport), entry.mod_revision if entry is not None else 0

@@ -1,4 +1,4 @@
-"""What a catalog should have of a table, as Hudi's own classes say it, read by the Java module."""
+"""Description of a table for a catalog, made by Hudi's own classes and read by the Java module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Values = tuple[str, ...]
-"""Of the partition columns, in their order."""
+"""Values of the partition columns, in their order."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Entry:
-    """What differs between the names of a table: one, or three of a MergeOnRead table."""
+    """Differences between the names of a table: one name, or three for a MergeOnRead table."""
 
     suffix: str
     input_format: str

@@ -1,9 +1,9 @@
 """The table's entries in AWS Glue, with the parameters that Hudi's own tool for Glue writes.
 
-What they should be comes from Hudi's classes (`description.py`). Entries are compared and made
+Their wanted content comes from Hudi's classes (`description.py`). Entries are compared and made
 right, so that a try which was cut off is finished by the next one: the last commit is written at
-the end. Requests are signed with the credentials of the table's storage and go to AWS' own
-endpoint of the region.
+the end. Requests are signed with the credentials of the table's storage and go to AWS' own endpoint
+of the region.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INSTANT, COMPLETION = "last_commit_time_sync", "last_commit_completion_time_sync
 CREATED_AT_ONCE, DELETED_AT_ONCE = 100, 25
 """Partitions of one request, as Glue allows."""
 ATTEMPTS = 3
-"""Of one request; Glue limits their rate."""
+"""Tries of one request; Glue limits the rate of requests."""
 LONGEST_WAIT_SECONDS = 20.0
 _KEPT = ("Description", "Owner", "Retention", "ViewOriginalText", "ViewExpandedText", "TargetTable")
 """Fields of a table that others may have set; an update would take them away."""
@@ -54,7 +54,7 @@ class Glue:
         connect: Callable[[float], Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """What a JVM and credentials are needed for may be replaced.
+        """Make a catalog; the parts that need a JVM and credentials may be replaced.
 
         ``describe``: takes requested and completion time of the change that is shown, and seconds.
         ``connect``: makes a client that waits so long for a connection, and for an answer.
@@ -436,9 +436,9 @@ def _client(spark: Any, order: AssignmentRecord, wanted: CatalogOrder, seconds: 
 
 
 def credentials(spark: Any, path: str) -> dict[str, str]:
-    """What S3A signs requests for this path with: keys of its storage, or of its account.
+    """Credentials with which S3A signs requests for this path: of its storage, or of its account.
 
-    Raises NotSynced when there is nothing.
+    Raises NotSynced when there are none.
     """
     from py4j.protocol import Py4JJavaError
 

@@ -1,4 +1,4 @@
-"""What AWS Glue cannot hold of a table, in words."""
+"""Limits of AWS Glue that a table exceeds, as messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONE_LINE = re.compile("[\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff\t]*")
 
 
 def problem(described: Description) -> str:
-    """Which column or property Glue cannot hold: name, value and rule; empty: none."""
+    """Column or property that Glue cannot hold: name, value and rule; empty: none."""
     columns = (*described.columns, *described.partition_columns)
     for column in columns:
         name = _shown(column.name)

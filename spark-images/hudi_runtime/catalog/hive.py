@@ -22,7 +22,7 @@ from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbid
 
 
 def checked(uris: Sequence[str], *, refused: Callable[[Address], bool] = forbidden) -> list[str]:
-    """The URIs with addresses in place of names: what was checked is what is connected to.
+    """The URIs with addresses in place of names, so that the checked address is the one used.
 
     A name that cannot be resolved is left out as long as there is another.
 
@@ -101,7 +101,7 @@ class HiveMetastore:
         return self._jvm.io.hudioperator.catalog.HiveSync
 
     def _answering(self) -> tuple[float, list[str], Any]:
-        """When the try ends, where a metastore answers, and settings of Hive's client.
+        """End of the try, addresses of metastores that answer, and settings of Hive's client.
 
         Raises NotSynced.
         """

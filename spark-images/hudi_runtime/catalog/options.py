@@ -1,4 +1,4 @@
-"""What Hudi's tool is told of the table, and the names of its entries."""
+"""Options of Hudi's tool for the table, and the names of its entries."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def of_table(order: AssignmentRecord, wanted: CatalogOrder) -> dict[str, str]:
         f"{SYNC}.partition_fields": ",".join(fields),
         f"{SYNC}.partition_extractor_class": f"{_VALUES}{named}{several}" if fields else _NOT_PARTITIONED,
         f"{SYNC}.support_timestamp": "true",
-        # Of a partition that was deleted, the metadata table and the storage say different things
-        # until it is cleaned.
+        # For a deleted partition, the metadata table and the storage say different things until it
+        # is cleaned.
         "hoodie.meta.sync.metadata_file_listing": "false",
     }
 

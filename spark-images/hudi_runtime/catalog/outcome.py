@@ -1,4 +1,4 @@
-"""How a try ends that did not do what was wanted."""
+"""Outcomes of a try that did not do what was wanted."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Busy(NotSynced):
 
 
 def said(text: str) -> str:
-    """What a call of the Java module has found.
+    """Result of a call of the Java module.
 
-    Raises NotSynced with what it says is wrong.
+    Raises NotSynced with the problem that the result names.
     """
     reason, _, message = text.partition("\n")
     if reason:

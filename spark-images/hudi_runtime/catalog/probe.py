@@ -23,12 +23,12 @@ so in the same form.
 ANSWERS = frozenset(
     struct.pack("!HHI", _VERSION, kind, len(_METHOD)) + _METHOD + struct.pack("!I", 1) for kind in (_REPLY, _EXCEPTION)
 )
-"""How an answer begins; nothing after it is read."""
+"""Prefixes of an answer; nothing after them is read."""
 _LONGEST = max(map(len, ANSWERS))
 
 
 def problem(uri: str, *, seconds: float, clock: Callable[[], float] = time.monotonic) -> str:
-    """What is wrong at ``thrift://address:port``; empty when a metastore answers there in time."""
+    """Problem at ``thrift://address:port``; empty when a metastore answers there in time."""
     parts = urlsplit(uri)
     end = clock() + seconds
     found = b""
@@ -53,7 +53,7 @@ def problem(uri: str, *, seconds: float, clock: Callable[[], float] = time.monot
 
 
 def answering(uris: Sequence[str], *, seconds: float) -> tuple[list[str], list[str]]:
-    """Where a metastore answers, and what is wrong at the others; all within ``seconds``."""
+    """Addresses of metastores that answer, problems of the others; within ``seconds`` in all."""
     found: list[str] = []
     wrong: list[str] = []
     for uri in uris:

@@ -37,7 +37,7 @@ class TableSpec:
     ordering: tuple[str, ...]
     hive_style: bool
     merge: Merge = LATER_COMMIT
-    """How two versions of a record merge."""
+    """Merging of two versions of a record."""
     missing_columns: str = MissingColumns.NULL
     """`Null` or `Refuse`, as in the HudiTable."""
 
@@ -138,6 +138,52 @@ class KafkaSource:
 
 
 @dataclass(frozen=True)
+class JdbcSource:
+    """A table or a query of a database (exactly one is set); fields have the values of the job.
+
+    `column` empty: each run reads everything. `partitions` 1: one task reads.
+    """
+
+    engine: str
+    host: str
+    port: int
+    database: str
+    table: str
+    query: str
+    fetch_size: int
+    tls: str
+    folder: str
+    column: str = ""
+    start_from: str = "Earliest"
+    lag: int = 0
+    max_rows: int | None = None
+    partition_column: str = ""
+    partitions: int = 1
+
+    @classmethod
+    def of(cls, told: contract.Jdbc) -> JdbcSource:
+        """The source of a job."""
+        new, parts = told.incremental, told.partitioning
+        return cls(
+            engine=told.engine,
+            host=told.host,
+            port=told.port,
+            database=told.database,
+            table=told.table,
+            query=told.query,
+            fetch_size=told.fetch_size,
+            tls=told.tls,
+            folder=told.folder,
+            column=new.column if new is not None else "",
+            start_from=new.start_from if new is not None else "Earliest",
+            lag=new.lag if new is not None else 0,
+            max_rows=new.max_rows_per_commit if new is not None else None,
+            partition_column=parts.column if parts is not None else "",
+            partitions=parts.partitions if parts is not None else 1,
+        )
+
+
+@dataclass(frozen=True)
 class PythonSource:
     """A user's function(spark, context)."""
 
@@ -176,7 +222,7 @@ class SqlSource:
     views: tuple[View, ...]
 
 
-Source = FilesSource | HudiSource | PythonSource | SqlSource | KafkaSource
+Source = FilesSource | HudiSource | PythonSource | SqlSource | KafkaSource | JdbcSource
 
 
 @dataclass(frozen=True)
@@ -188,7 +234,7 @@ class Job:
     number: int
     run: str
     """Uid of the HudiWriter and number of the run. Attempts of one run share its commits; another
-    run begins anew, also when the HudiWriter was deleted and applied again (F97).
+    run starts over, also when the HudiWriter was deleted and applied again (F97).
     """
     table: TableSpec
     source: Source | None
@@ -210,13 +256,13 @@ class Job:
     may_truncate: bool = False
     """Whether a batch without rows may replace the rows of the table."""
     validations: tuple[Validation, ...] = ()
-    """What must be true of each batch before it is written."""
+    """Conditions that each batch must meet before it is written."""
     interval: int | None = None
     """Seconds between two reads of the source in a streaming run; None: the run ends when its
     source has no more data.
     """
     predecessor_seconds: int = 900
-    """How long it waits for the lock of an earlier attempt."""
+    """Seconds for which it waits for the lock of an earlier attempt."""
 
     @property
     def runs_user_code(self) -> bool:
@@ -235,7 +281,7 @@ class Job:
 
     @property
     def adds(self) -> bool:
-        """Whether each row of the batch becomes a record of its own, and none deletes one."""
+        """Whether each row of the batch becomes a separate record, and none deletes one."""
         return self.inserts or self.overwrites
 
     @property
@@ -289,6 +335,8 @@ def _source(told: contract.Source | None) -> Source | None:
         )
     if told.kafka is not None:
         return KafkaSource.of(told.kafka)
+    if told.jdbc is not None:
+        return JdbcSource.of(told.jdbc)
     if told.sql is not None:
         return SqlSource(told.sql.query, tuple(_view(view) for view in told.sql.views))
     if told.python is not None:

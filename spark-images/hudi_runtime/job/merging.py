@@ -1,4 +1,4 @@
-"""How two versions of a record merge, as a Hudi table property (docs/use/merging.md).
+"""Merging of two versions of a record, as Hudi table properties (docs/use/merging.md).
 
 All writers, readers and compactions of the table follow it, also those outside this operator. A
 user's own class is checked before anything is begun: Hudi 1.2.0 looks for it only after it has

@@ -1,4 +1,4 @@
-"""Where something is sent on a user's word: names are resolved, and their addresses checked."""
+"""Checks of addresses that users name: names are resolved, and their addresses checked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def forbidden(address: Address) -> bool:
 
 
 def resolved(host: str, port: int, *, refused: Callable[[Address], bool] = forbidden) -> list[tuple[Any, ...]]:
-    """What ``socket.getaddrinfo`` returns for TCP.
+    """Addresses for TCP, as ``socket.getaddrinfo`` returns them.
 
     Connect to these: the name may resolve to another address the next time.
 

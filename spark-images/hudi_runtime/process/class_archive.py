@@ -2,7 +2,8 @@
 
 The JVM maps the classes of Spark, Hudi and S3A from it instead of reading, parsing and verifying
 them at each start. It is of one JDK and one class path, which must stand first, in its order, in
-that of the JVM. A JVM that cannot use it starts without it and prints nothing; `unused` tells.
+that of the JVM. A JVM that cannot use it starts without it and prints nothing; `unused` detects
+this.
 
 The image's entry point uses this module for executors: it imports the standard library alone.
 """
@@ -14,7 +15,7 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 FOLDER = Path("/opt/hudi/classes")
-"""Of the image (its Dockerfile makes both files); nowhere else is it used."""
+"""Folder in the image (its Dockerfile makes both files); it is used nowhere else."""
 ARCHIVE, CLASS_PATH = "classes.jsa", "class-path"
 _PROCESSES = Path("/proc")
 

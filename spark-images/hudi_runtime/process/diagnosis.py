@@ -14,8 +14,8 @@ def diagnose(error: BaseException, *, cancelled: bool = False) -> Failure:
 
     When the JVM has ended, its exit code determines the class: later errors are consequences.
 
-    `cancelled`: the process was asked to stop, and cancelled its jobs. What user code raises then
-    is a consequence, too, and nothing that its author could correct (F550).
+    `cancelled`: the process was asked to stop, and cancelled its jobs. An error that user code
+    raises then is a consequence, too, and nothing that its author could correct (F550).
     """
     secrets = environment_secrets()
     gone = isinstance(error, (Py4JError, ConnectionError, EOFError)) and not getattr(error, "java_exception", None)

@@ -48,7 +48,7 @@ class PositionLost(RuntimeFailure):
     A read from here would miss rows.
 
     The message contains the source, the position and the missing data. Retrying does not help:
-    begin anew, or with `ReadSnapshot.snapshot`.
+    start over, or begin with `ReadSnapshot.snapshot`.
     """
 
     def __init__(self, message: str) -> None:
@@ -320,9 +320,9 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Values of variables whose names suggest a secret, and all that comes from Secrets.
 
-    Of mounted Secrets that is what their files have now. None of it may appear in a message, nor a
-    line of it, nor what a line or JSON within it gives to a name that suggests a secret (F134,
-    F192).
+    For mounted Secrets these are the current contents of their files. None of it may appear in a
+    message, nor a line of it, nor what a line or JSON within it gives to a name that suggests a
+    secret (F134, F192).
     """
     found = os.environ if environ is None else environ
     prefixes = tuple(filter(None, found.get(secret_names.PREFIXES, "").split(",")))
@@ -337,7 +337,7 @@ def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, 
 
 
 def _mounted(folders: str) -> Iterator[str]:
-    """Texts of the files of mounted Secrets. What is no text, or cannot be read, is left out."""
+    """Texts of the files of mounted Secrets, without files that are not readable as text."""
     for folder in filter(None, folders.split(",")):
         with contextlib.suppress(OSError):
             for file in sorted(Path(folder).iterdir()):

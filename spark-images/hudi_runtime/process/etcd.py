@@ -96,7 +96,7 @@ class Etcd:
         return self._entries(json.loads(self._facade.rangeAsJson(prefix)))
 
     def ranges(self, *prefixes: str) -> list[list[Entry]]:
-        """What `range` says of each prefix, all of it read at one revision, in one transaction."""
+        """Entries of each prefix, as `range` returns them, at one revision, in one transaction."""
         return [self._entries(each) for each in json.loads(self._facade.rangesAsJson("\n".join(prefixes)))]
 
     def _entries(self, read: Iterable[tuple[str, str, int]]) -> list[Entry]:

@@ -81,7 +81,7 @@ class Session:
         return bool(self._java.abandon(instant))
 
     def gave_up(self) -> bool:
-        """Whether this incarnation has ever declared an instant Abandoned, whoever asked for it."""
+        """Whether this incarnation has ever declared an instant Abandoned, for any reason."""
         return bool(self._java.gaveUp())
 
     def give_up_left_writes(self, spark: SparkSession) -> None:
@@ -104,10 +104,11 @@ class Session:
         self._java.mayYield(times)
 
     def looking_up(self, *, deletes: bool = False) -> AbstractContextManager[None]:
-        """What this thread reads of the table in this context is for the write that ends it.
+        """Context in which this thread reads the table for the write that ends the context.
 
-        It counts for that write alone, and hides nothing that the program has read before (F424).
-        As in the other contexts, a subquery counts as read by the thread of its query (F450).
+        These reads count for that write alone, and hide nothing that the program has read before
+        (F424). As in the other contexts, a subquery counts as read by the thread of its query
+        (F450).
 
         `deletes`: that write is a delete; in mode NonBlocking the look-up does not count (F425).
         """
@@ -117,13 +118,13 @@ class Session:
     def batch(self) -> AbstractContextManager[None]:
         """The writes of this thread in this context are tries of one write.
 
-        What the program has read before counts for each of them (F442).
+        The program's earlier reads count for each of them (F442).
         """
         reads = self._java.reads()
         return _between(reads.batchBegins, reads.batchEnds)
 
     def trying(self) -> AbstractContextManager[None]:
-        """What this thread reads of the table in this context is for one try of its batch."""
+        """Context in which this thread reads the table for one try of its batch."""
         reads = self._java.reads()
         return _between(reads.tryBegins, reads.tryEnds)
 
@@ -133,9 +134,9 @@ class Session:
         return _between(reads.askBegins, reads.askEnds)
 
     def recomputed(self) -> int:
-        """How often rows may have been computed anew since this JVM began.
+        """Number of times that rows may have been computed again since this JVM began.
 
-        Executors lost, stages repeated; -1: not known.
+        It counts executors lost and stages repeated; -1: not known.
         """
         return int(self._java.recomputed())
 

@@ -151,11 +151,11 @@ def _at_work(spark: SparkSession) -> dict[str, int]:
 def running_tasks(spark: SparkSession) -> str:
     """The tasks that run, for a message: executor, stage, task and attempt of each.
 
-    Where their threads are is written to stderr.
+    The stacks of their threads are written to stderr.
     """
     executors = _at_work(spark)
     context: Any = spark.sparkContext
-    said = []
+    said = ["an executor is not reached, and Spark has not given it up yet"] if _has_unreached(spark) else []
     for executor, number in executors.items():
         said.append(f"executor {executor} runs {number}")
         with contextlib.suppress(Exception):  # it helps to look for the cause, and nothing depends on it
@@ -190,11 +190,11 @@ def _print_threads(context: Any, executor: str) -> None:
 
 
 MAX_TASKS = 1000
-"""Of a stage, for a message."""
+"""Limit on the tasks of a stage that are read for a message."""
 
 
 def lost_executors(spark: SparkSession) -> bool:
-    """Whether the driver has lost an executor, or does not reach one; also when it cannot tell.
+    """Whether the driver has lost an executor, or does not reach one; also True if unknown.
 
     A lost executor may still run and write until the end of its pod is proven (F4). The Java module
     counts, by events that nobody drops; Spark's status store misses losses in large jobs (F559). It

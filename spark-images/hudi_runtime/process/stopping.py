@@ -18,7 +18,7 @@ LEAVE_SECONDS = 10.0
 
 
 def working_seconds(grace: float) -> float:
-    """How long work may continue after SIGTERM when SIGKILL follows after `grace` seconds."""
+    """Seconds of work left after SIGTERM when SIGKILL follows after `grace` seconds."""
     return max(grace - LEAVE_SECONDS, 0.6 * grace)
 
 

@@ -50,7 +50,7 @@ class Context:
         return self.job.attempt
 
     def read_table(self) -> DataFrame:
-        """Snapshot of the table as it is now, with Hudi's own columns.
+        """Current snapshot of the table, with Hudi's own columns.
 
         Later writes count as made from it: a commit of another writer to the same file groups since
         this moment is a conflict, which ends the attempt as WriteConflict (in a python source,

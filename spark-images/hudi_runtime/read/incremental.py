@@ -52,7 +52,7 @@ MIN_TABLE_VERSION = 8
 
 @dataclass(frozen=True)
 class Merges:
-    """How versions of a row merge.
+    """Properties of the merging of a row's versions.
 
     `by_readers` (MergeOnRead), and `columns` of several commits in one row (partial updates).
 
@@ -294,8 +294,8 @@ class ReadSnapshot:
 
         For a table that readers merge, the commits determine the rows, and the table their present
         values. A compaction hides a commit's write of a row when the version of another commit
-        stayed: so the commits before and after it are read separately. Where their files were
-        cleaned, the files of the compaction replace them, unless the columns of each commit matter.
+        stayed: so the commits before and after it are read separately. If their files were cleaned,
+        the files of the compaction replace them, unless the columns of each commit matter.
         """
         whole = _span(self.timeline, taken)
         self._read_metadata(whole)

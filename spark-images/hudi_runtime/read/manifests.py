@@ -5,8 +5,8 @@ files of its own commit, and names the manifests that list the others. It takes 
 earlier ones once it lists as many: a file is written again only when the number of files with which
 it is listed doubles, and a manifest names few others, however many commits there are.
 
-A manifest's name is the hash of its content: what is there under a name is never changed, and a
-process that writes late, or twice, writes the same.
+A manifest's name is the hash of its content: the content of a name never changes, and a process
+that writes late, or twice, writes the same.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ It is stored in the commit, and only a completed commit counts (F5, I9).
 
 The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi
 source also `hudi`, the source table and the position in it; for Kafka `kafka`, the next offset of
-each partition. For files the checkpoint names a manifest (`manifests`), which is written before the
-commit; without a completed commit that names it, it has no effect.
+each partition; for a database `jdbc`, the greatest value that was read. For files the checkpoint
+names a manifest (`manifests`), which is written before the commit; without a completed commit that
+names it, it has no effect.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Progress:
     """
     kafka: Mapping[str, object] | None = None
     """The position in topics of Kafka; None when the commit is not of such a source."""
+    jdbc: Mapping[str, object] | None = None
+    """The position in a table or query of a database; None when the commit is not of such a
+    source, or each run reads everything.
+    """
 
     def checkpoint(self, *, manifest: str = "") -> dict[str, object]:
         """The bounded form that goes into commit metadata."""
@@ -77,6 +82,12 @@ def kafka_checkpoint(count: int, position: Mapping[str, object]) -> dict[str, ob
     return {"count": count, "digest": digest, "manifest": "", "kafka": dict(position)}
 
 
+def jdbc_checkpoint(count: int, position: Mapping[str, object]) -> dict[str, object]:
+    """Checkpoint of a database: `count` rows read, and the position after them."""
+    digest = hashlib.sha256(json.dumps(position, sort_keys=True).encode()).hexdigest()[:32]
+    return {"count": count, "digest": digest, "manifest": "", "jdbc": dict(position)}
+
+
 def of_checkpoint(
     checkpoint: Mapping[str, object],
     *,
@@ -85,7 +96,7 @@ def of_checkpoint(
     completion: str = "",
 ) -> Progress:
     """Progress of the commit that carries this checkpoint; `files` are those of its manifest."""
-    hudi, kafka = checkpoint.get("hudi"), checkpoint.get("kafka")
+    hudi, kafka, jdbc = (checkpoint.get(kind) for kind in ("hudi", "kafka", "jdbc"))
     return Progress(
         count=int(str(checkpoint["count"])),
         digest=str(checkpoint["digest"]),
@@ -95,6 +106,7 @@ def of_checkpoint(
         run=str(checkpoint.get("run", "")),
         hudi=hudi if isinstance(hudi, dict) else None,
         kafka=kafka if isinstance(kafka, dict) else None,
+        jdbc=jdbc if isinstance(jdbc, dict) else None,
     )
 
 

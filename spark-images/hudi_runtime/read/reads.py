@@ -1,7 +1,7 @@
 """The reads of a table that a program has named by `read_table()`, and the batches made from them.
 
 As TableReads.java does for all reads, reads and batches are numbered, and belong to a thread. A
-thread is known by a value of its own: idents are used again as soon as a thread has ended (F443).
+thread is known by a unique value: idents are reused as soon as a thread has ended (F443).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hudi_runtime.read.update import Base
 
 MOST_READS = 1_000
-"""Of more, the two oldest count as one."""
+"""Limit on the reads that are remembered; if there are more, the two oldest count as one."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,11 @@ class _Batches:
     """The last batch of a thread, or of the process."""
 
     number: int = 0
-    """Of the batch, in the order of reads and batches; 0: there was none."""
+    """Number of the batch, in the order of reads and batches; 0: there was none."""
     base: Base | None = None
-    """Of the rows that it may be made from; of the process: that any batch then could be."""
+    """Base of the rows that it may be made from; for the process, of rows that any batch could be
+    made from.
+    """
 
 
 class _Thread(threading.local):

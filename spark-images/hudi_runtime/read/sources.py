@@ -21,9 +21,9 @@ from pyspark.sql.functions import lit, when
 from hudi_contract import naming
 from hudi_contract.job import Validation
 from hudi_contract.words import Operation
-from hudi_runtime.job.job import FilesSource, HudiSource, Job, KafkaSource, PythonSource, SqlSource
+from hudi_runtime.job.job import FilesSource, HudiSource, JdbcSource, Job, KafkaSource, PythonSource, SqlSource
 from hudi_runtime.process.errors import UserCodeError, user_error
-from hudi_runtime.read import delete_partition, files, kafka, positions, remove_duplicates
+from hudi_runtime.read import delete_partition, files, jdbc, kafka, positions, remove_duplicates
 from hudi_runtime.read import progress as pg
 from hudi_runtime.read.context import Context
 from hudi_runtime.read.deletions import DELETED
@@ -49,7 +49,7 @@ class Batch:
     """The writer's progress after the commit."""
     waiting: int = 0
     """Backlog that remains for later commits: files, commits of the other table,
-    offsets of Kafka.
+    offsets of Kafka, about that many rows of a database.
     """
     base: Base | None = None
     """Base of the rows of the writer's own table that the frame may be made from; None: no rows
@@ -101,6 +101,8 @@ def batches(
         yield from _hudi_batches(spark, job.source, done)
     elif isinstance(job.source, KafkaSource):
         yield from _kafka_batches(spark, job.source, done)
+    elif isinstance(job.source, JdbcSource):
+        yield from _jdbc_batches(spark, job.source, run=job.run, done=done)
     elif isinstance(job.source, PythonSource):
         yield from _python_batches(spark, job.source, context, job, done)
     elif isinstance(job.source, SqlSource):
@@ -117,9 +119,9 @@ def transform(frame: DataFrame, sql: str | None) -> DataFrame:
 def over(views: Mapping[str, DataFrame], sql: str, field: str) -> DataFrame:
     """The rows of one query over these views, in the session of their rows.
 
-    A program may have created another session, and views belong to a session (F96). Views of its
-    own stay what they are. They are not replaced by Spark's own means, which remove the rows of the
-    view before from the cache: the program may still use them (F167).
+    A program may have created another session, and views belong to a session (F96). Its own views
+    stay unchanged. They are not replaced by Spark's own means, which remove the rows of the view
+    before from the cache: the program may still use them (F167).
     """
     session: Any = next(iter(views.values())).sparkSession
     catalog = session._jsparkSession.sessionState().catalog()
@@ -325,6 +327,22 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
         yield replace(batch, beginning=not part.offsets)
 
 
+def _jdbc_batches(spark: SparkSession, source: JdbcSource, *, run: str, done: pg.Progress) -> Iterator[Batch]:
+    """Rows of a database that this writer has not committed.
+
+    Without a column these are all rows, once in each run.
+    """
+    if not source.column:
+        if done.run != run:
+            yield _counted(jdbc.whole(spark, source), pg.batches_checkpoint(run, 1))
+        return
+    count = done.count
+    for part in jdbc.parts(spark, source, done):
+        count += part.count
+        batch = _counted(part.frame, pg.jdbc_checkpoint(count, part.position.checkpoint()), part.waiting)
+        yield replace(batch, beginning=part.beginning)
+
+
 def _python_batches(
     spark: SparkSession, source: PythonSource, context: Context, job: Job, done: pg.Progress
 ) -> Iterator[Batch]:
@@ -365,7 +383,7 @@ def _python_batches(
 
 
 def _made_again(job: Job, number: int, committed: int) -> str:
-    """Of a batch for which the function is asked a second time; else nothing (F498).
+    """Message for a batch for which the function is asked a second time; else empty (F498).
 
     Batches are known by their number: one that was left out would make the next one count as
     committed.

@@ -29,7 +29,7 @@ from hudi_runtime.table.hudi import SNAPSHOT, Table
 
 _OPTION = "hoodie.write.lock.etcd.snapshot_"
 LOOKS = 5
-"""How often the table is read, when cleans are planned meanwhile."""
+"""Number of times that the table is read if cleans are planned meanwhile."""
 ISOLATION = f"{_OPTION}isolation"
 """The write option that says with which commits since then a commit is compared."""
 

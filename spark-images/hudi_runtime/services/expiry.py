@@ -100,8 +100,8 @@ class Expiry:
         with self.table.client(config) as client:
             instant = str(client.startCommit(ACTION))
             try:
-                # Hudi compares with what completes from here on; what has completed since the
-                # partitions were listed is in no comparison (F472).
+                # Hudi compares with instants that complete from here on; those that have completed
+                # since the partitions were listed are in no comparison (F472).
                 if options[SINCE] == CREATION:
                     self.begun_anew(expired)
                 expired = [partition for partition in expired if self._is_old(partition, options, now=now)]
@@ -143,10 +143,11 @@ class Expiry:
         return found
 
     def begun_anew(self, partitions: Iterable[str] | None = None) -> None:
-        """Those that were deleted are not older than their deletion (F471); None: all of the table.
+        """Let the partitions start again: a deleted one is not older than its deletion (F471).
 
-        Whoever deletes one may write to it again before anybody finds it empty. Only the active
-        timeline names deletions, so this comes before archival, too (F480).
+        ``partitions`` None: all of the table. A writer that deletes one may write to it again
+        before anybody finds it empty. Only the active timeline names deletions, so this comes
+        before archival, too (F480).
         """
         deleted = self.table.deleted_partitions()
         if deleted and partitions is None:

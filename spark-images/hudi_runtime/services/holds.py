@@ -4,8 +4,8 @@ Pure: no I/O, the time is an argument.
 
 A hold has a commit and a *boundary*, the completion time of the last commit that a reader sees who
 lists the table at the hold. Two kinds of readers may come: one whose snapshot is what completed
-until the boundary, and one who asks as of the commit's requested time. To both, and to whoever
-reads the commits after the boundary one by one, no file may go that a later commit has replaced.
+until the boundary, and one who asks as of the commit's requested time. For both, and for readers of
+the commits after the boundary one by one, no file may go that a later commit has replaced.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class Proof:
         return ""
 
     def _completion(self, requested: str) -> str:
-        # Hudi's bootstrap, and what an archive does not tell: from before everything.
+        # Hudi's bootstrap, and instants without a completion time in the archive, come before all
+        # others.
         return self.completions.get(requested, requested)
 
     def _is_needed(self, partition: str, name: str, bases: Mapping[str, set[str]]) -> bool:

@@ -126,8 +126,8 @@ def planned(plan: Mapping[str, Any]) -> frozenset[Group]:
 def changed(metadata: Mapping[str, Any]) -> frozenset[Group]:
     """File groups that a write changes, except new ones.
 
-    From the metadata of its commit, or from the plan that it stored before it began to write. That
-    of an overwriting insert has the partitions of its rows, and replaces them.
+    From the metadata of its commit, or from the plan that it stored before it began to write. The
+    metadata of an overwriting insert has the partitions of its rows, and replaces them.
     """
     stats = [
         (str(partition), stat)

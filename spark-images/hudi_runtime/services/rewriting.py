@@ -1,6 +1,6 @@
 """The services that rewrite rows into other files: compaction and clustering.
 
-Each first makes a plan, an instant of its own, and then executes it.
+Each first makes a plan, which is a separate instant, and then executes it.
 
 They differ with concurrent writers. A compaction that ends while a commit to its file group is
 being written is not a conflict. A clustering replaces file groups, so it loses against every commit
@@ -46,7 +46,7 @@ Config = Callable[[Mapping[str, str]], Any]
 def others_since(timeline: tl.Timeline, since: str) -> tuple[tl.Instant, ...]:
     """Writes of other writers that completed after that time, or are inflight.
 
-    They tell which file groups were changed.
+    They show which file groups were changed.
     """
     found = (i for i in timeline.instants if i.action in tl.WRITE_ACTIONS and not i.of_a_service)
     return tuple(i for i in found if i.state is State.INFLIGHT or i.completion > since)

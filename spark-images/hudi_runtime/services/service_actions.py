@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.table_keys import InstantRecord
 from hudi_contract.words import Result
 from hudi_runtime.job import merging
 from hudi_runtime.process.errors import OutcomeUnknown
@@ -70,7 +71,7 @@ class Actions:
     lost: Callable[[str], None]
     """See `Clustering`."""
     merge: merging.Merge = merging.LATER_COMMIT
-    """How two versions of a record merge."""
+    """Merging of two versions of a record."""
     backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
     """The partitions in which clusterings of this table have lost, for the lifetime
     of this agent.
@@ -79,8 +80,8 @@ class Actions:
     """Commits of which no replaced file was there any more."""
     removing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the plan of a clean is compared with the records and saved, and while instants are
-    archived. Whoever has it sees either as over, or as not begun; and what was recorded before is
-    seen by both.
+    archived. The holder of the lock sees either as over, or as not begun; and both see earlier
+    records.
     """
 
     def config(self, options: Mapping[str, str]) -> Any:
@@ -95,7 +96,7 @@ class Actions:
         return config
 
     def writing_config(self, options: Mapping[str, str]) -> Any:
-        """A write config for a service that makes a commit of its own.
+        """A write config for a service that makes its own commit.
 
         Hudi needs the schema for it.
         """
@@ -230,14 +231,14 @@ class Actions:
         if not archived:
             reason = ""
             if least > int(options[KEEP_MIN]) and commits(timeline) > int(options[KEEP_MAX]):
-                reason = owner_that_holds(oldest, records) if least == needed else ""
+                reason = owner_that_holds(timeline, oldest, records) if least == needed else ""
                 reason = reason or (f"commits stay for {self._names_of_holds()}" if least == held else "")
                 reason = reason or (self._replaced_that_holds(timeline) if least == replaced else "")
             return Done(Result.NOTHING_TO_DO, message=f"nothing may be archived yet{reason and f': {reason}'}")
         return Done(Result.COMPLETED, message=f"{archived} instants archived")
 
     def _replaced_that_holds(self, timeline: tl.Timeline) -> str:
-        """Which commit stays because files that it has replaced are there; empty when none does."""
+        """Message about a commit that stays because files that it has replaced exist, or empty."""
         first = next((i.requested for i in replacing(timeline) if i.requested not in self.gone), "")
         return first and f"files that {first} has replaced are there: a clean deletes them first"
 
@@ -282,15 +283,24 @@ def floor(timeline: tl.Timeline, records: Records) -> str:
     return min(named | {needed_from(timeline, records)} - {""}, default="")
 
 
-def owner_that_holds(oldest: str, records: Records) -> str:
-    """Which incarnation has abandoned the instant at the floor of archival; empty when none has.
+def owner_that_holds(timeline: tl.Timeline, oldest: str, records: Records) -> str:
+    """Message about an incarnation that holds the floor of archival until it ends; empty: none.
 
-    What a writer has given up is swept once more after its end, and archival waits for that as long
-    as the writer runs (F497).
+    An instant that it has given up, or completed although an executor was lost meanwhile, is swept
+    once more after its end, and archival waits for that as long as it runs (F497, F601).
     """
-    inc = next((inc for inc in records.given_up if oldest in records.given_up_by(inc)), "") if oldest else ""
-    return inc and (
-        f"incarnation {inc} has abandoned instant {oldest}: newer instants are not archived until its process has ended"
+    if not oldest:
+        return ""
+    later = "newer instants are not archived until its process has ended"
+    for inc in records.given_up:
+        if oldest in records.given_up_by(inc):
+            return f"incarnation {inc} has abandoned instant {oldest}: {later}"
+    found, entry = timeline.get(oldest), records.instants.get(oldest)
+    if entry is None or found is None or found.pending:
+        return ""
+    return (
+        f"incarnation {InstantRecord.from_json(entry.readable).inc} has completed instant {oldest}, and a file of it "
+        f"may still come, because an executor was lost or a stage repeated: {later}"
     )
 
 

@@ -49,8 +49,8 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.service_kinds import SERVICE_ACTIONS
 
 FORGET_MS = 120_000
-"""When the requested file does not exist this long after its record, it never will: the store's
-client has given up long before.
+"""Milliseconds after the record of an instant. If its requested file does not exist then, it never
+will: the store's client has given up long before.
 """
 _REWRITING = frozenset({Service.CLUSTERING, Service.TTL})
 """These services need the table's schema, which exists after the first commit."""

@@ -1,6 +1,6 @@
 """Operations on a table that only an agent uses, through Hudi's Java classes.
 
-Clients of its own, the lock, plans, restores, archival.
+Its own clients, the lock, plans, restores, archival.
 
 A driver cannot import them (import-linter): its only access to a table is the write that it was
 started for. This module makes no decisions.
@@ -336,11 +336,11 @@ class AgentTable(Table):
         }
 
     def emptied(self, partitions: Iterable[str], instant: str) -> None:
-        """Let the partitions begin anew at that instant (F471).
+        """Give the partitions that instant as a new start (F471).
 
-        What is written to them from now on is not as old as their folders are. Hudi leaves the
-        file with a partition's time of creation as it is when there is one. It is replaced, never
-        deleted: to a listing of the storage only folders with it are partitions.
+        Files that are written to them from now on are newer than their folders. Hudi leaves an
+        existing file with a partition's time of creation unchanged. It is replaced, never deleted:
+        to a listing of the storage only folders with it are partitions.
         """
         for partition in partitions:
             name = f"{partition}/{PARTITION_FILE}"
@@ -374,7 +374,7 @@ class AgentTable(Table):
         return int(archiver.archiveIfRequired(engine, False))
 
     def plan_clean(self, config: Any, commits: int) -> CleanPlan | None:
-        """What the config's policy would delete; None when that is nothing.
+        """Plan of the files that the config's policy would delete; None when there are none.
 
         Files of the newest `commits` commits, and those that they replaced, are left out (0: none).
         """

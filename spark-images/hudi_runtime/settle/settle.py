@@ -102,7 +102,8 @@ class Records:
         Its proof and drain are complete, or it left by a clean exit.
 
         A clean exit leaves no Pending instant: an unregistered incarnation with a Pending instant
-        has an unknown state (I11, F38). So has each one while the owner of an instant is unknown.
+        has an unknown state (I11, F38). The same holds for each one while the owner of an instant
+        is unknown.
         """
         settle = self.settles.get(inc)
         if settle is not None:
@@ -277,7 +278,7 @@ class Settler:
             record = SettleRecord.from_json(entry.readable)
             wanted = instants_of(inc, record, records)
         except ShapeError as unread:
-            # Its instants and their outcomes are unknown: all of its data stays as it is (I11).
+            # Its instants and their outcomes are unknown: all of its data stays unchanged (I11).
             self._later_unread(inc, str(unread))
             return []
         added = {
@@ -480,7 +481,7 @@ class Settler:
     def _give_up(self, records: Records, stopping: Callable[[], bool]) -> int:
         """Roll back the Abandoned instants of living writers; returns how many have an outcome.
 
-        That its owner abandoned it is the proof (the wrapper never publishes it any more).
+        The proof is that its owner abandoned it (the wrapper never publishes it any more).
         """
         owners: dict[str, str] = {}
         for instant, entry in records.instants.items():
@@ -561,7 +562,7 @@ class Settler:
             return
         held = {entry.read(InstantRecord).inc for entry in records.instants.values()}
         left: dict[str, set[str]] = {}
-        """Of each such writer, the instants that are not looked at again yet."""
+        """The instants of each such writer that are still to be looked at again."""
         failed: dict[str, Exception] = {}
         for inc in records.given_up:
             if (

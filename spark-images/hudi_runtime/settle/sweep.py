@@ -88,7 +88,7 @@ class Listing:
 
 
 def _globs(table: Table, folders: list[str], pattern: str, stopping: Callable[[], bool]) -> Iterator[list[str]]:
-    """What matches in each folder. The patterns are long: those of a row of folders are kept."""
+    """Matches in each folder. The patterns are long: those of a row of folders are kept."""
     with ThreadPoolExecutor(_FOLDERS_AT_ONCE, "listing") as pool:
         for first in range(0, len(folders), _FOLDERS_IN_A_ROW):
             if stopping():

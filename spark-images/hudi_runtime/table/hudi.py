@@ -34,8 +34,8 @@ SNAPSHOT: Mapping[str, str] = MappingProxyType(
 (F105). For statistics of columns see F104, for the listing F466.
 """
 LAZY: Mapping[str, str] = MappingProxyType({"hoodie.datasource.read.file.index.listing.mode": "lazy"})
-"""For what reads no rows of the relation's files, or compares them with what is there: the whole
-table need not be listed.
+"""For code that reads no rows of the relation's files, or compares them with existing files: the
+whole table need not be listed.
 """
 COMMITS_KEPT = 1000
 """Number of commits whose metadata is cached: an agent runs for months."""
@@ -116,8 +116,8 @@ writes it again, and reads the second meanwhile.
 class Table:
     """One Hudi table as seen by this JVM; operations of an agent are in `settle.agent_table`.
 
-    Every call makes a fresh listing, and no listing is kept. What is kept does not change: the
-    metadata of completed commits, and what readers make of a schema's text.
+    Every call makes a fresh listing, and no listing is kept. The cached data does not change: the
+    metadata of completed commits, and the schemas that readers make of a text.
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -130,7 +130,7 @@ class Table:
         self.storage = Storage(spark, path)
         self._commits: dict[str, CommitInfo] = {}
         self._schemas: dict[str, types.StructType] = {}
-        """What readers make of a schema in the metadata of a commit."""
+        """Schemas as readers see them, by the schema in the metadata of a commit."""
         self._kept: Any = None
 
     def exists(self) -> bool:
@@ -163,7 +163,7 @@ class Table:
         return self._kept
 
     def _listed_anew(self) -> Any:
-        """The kept meta client with what it has read of the table read again.
+        """The kept meta client, with its data of the table read again.
 
         A new one looks for the table's folders first, and gives the same answers.
         """
@@ -192,9 +192,9 @@ class Table:
     def _schema(self, timeline: tl.Timeline) -> types.StructType | None:
         """Readers take it from the commit that began last and may change it.
 
-        What they make of its text is always the same, so Hudi is asked once for each text. It lists
-        the timeline for itself: its answer is that of the text only when the commit that has the
-        text is the last one there, too.
+        The result for a text is always the same, so Hudi is asked once for each text. It lists the
+        timeline for itself: its answer is that of the text only when the commit that has the text
+        is the last one there, too.
         """
         writes = tuple(i for i in reversed(timeline.instants) if not i.pending and i.action in tl.WRITE_ACTIONS)
         told = ((instant.requested, info.schema) for instant, info in self.commits(writes) if info.schema)
@@ -239,8 +239,8 @@ class Table:
     def commits(self, instants: tuple[tl.Instant, ...]) -> Iterator[tuple[tl.Instant, CommitInfo]]:
         """Metadata of completed commits, in the given order.
 
-        Completed files never change, so they are read once, and by their names, which the instants
-        tell: no listing is made for it. Raises Missing when one has left the active timeline.
+        Completed files never change, so they are read once, by their names, which follow from the
+        instants: no listing is needed. Raises Missing when one has left the active timeline.
         """
         for instant in instants:
             if instant.action not in tl.WRITE_ACTIONS:

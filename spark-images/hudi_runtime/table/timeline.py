@@ -46,7 +46,7 @@ ACTIONS = WRITE_ACTIONS | frozenset(
     }
 )
 
-#: What Hudi 1.2.0 leaves in the active timeline for ever (TimelineArchiverV2).
+#: Actions that Hudi 1.2.0 leaves in the active timeline for ever (TimelineArchiverV2).
 NEVER_ARCHIVED = frozenset({"savepoint", "restore", "indexing", "schemacommit"})
 
 _TIME = r"\d{14}(?:\d{3})?"

@@ -328,7 +328,7 @@ class Committer:
         return [instant for instant in pending if self._session.abandon(instant) and instant not in completed]
 
     def _conflict(self, error: Exception, abandoned: list[str], before: Conflict | None) -> Conflict:
-        """What a try has lost to.
+        """Conflict that a try has lost.
 
         `before`: the last conflict of the session when the try began. A look-up that was refused
         has met none: no instant was begun (F489).

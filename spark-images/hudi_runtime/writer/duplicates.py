@@ -84,7 +84,7 @@ def as_upsert(table: Table, job: Job) -> dict[str, str]:
 
 
 def _looked_in(kept: DataFrame, fields: Sequence[str], *, prunes: bool) -> Column | None:
-    """Where the table may have a key of the batch; None: anywhere. Computes the batch."""
+    """Partitions in which the table may have a key of the batch; None: any. Computes the batch."""
     if prunes:
         return lookup_partitions.of_batch(kept, fields)
     kept.count()

@@ -37,8 +37,8 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import Table
 
 MAX_YIELDS = 3
-"""How often a batch yields to writers of higher priority; after that it competes like all others,
-so that it does not starve.
+"""Number of times that a batch yields to writers of higher priority; after that it competes like
+all others, so that it does not starve.
 """
 WAIT_SECONDS = 600
 """Upper bound of one wait."""
@@ -240,7 +240,7 @@ class Fairness:
     def _goes_first(self, other: _Other, priority: int) -> bool:
         """Whether the request of another writer precedes the next write of this one.
 
-        Of two requests the older one has precedence.
+        The older one of two requests has precedence.
         """
         if other.priority != priority:
             return other.priority > priority

@@ -2,8 +2,8 @@
 
 Hudi does this in one commit: it writes new file groups and names those that they replace. A commit
 of another writer to one of those partitions meanwhile is a conflict
-(`FencedConflictResolutionStrategy.java`), so that what it has written is replaced, too. What is
-inserted afterwards stays.
+(`FencedConflictResolutionStrategy.java`), so that its rows are replaced, too. Rows that are
+inserted afterwards stay.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ NO_ROWS = (
 def held(frame: DataFrame, job: Job) -> Iterator[DataFrame]:
     """The batch, to be written within this context.
 
-    Raises RuntimeFailure(BadData) when it would leave the table empty, unless that is allowed. What
-    was found is kept in Spark's cache: a source may return other rows the second time.
+    Raises RuntimeFailure(BadData) when it would leave the table empty, unless that is allowed. The
+    rows are kept in Spark's cache: a source may return other rows the second time.
     """
     if job.operation != Operation.INSERT_OVERWRITE_TABLE or job.may_truncate:
         yield frame

@@ -1,8 +1,8 @@
 """The lock of an earlier attempt: this attempt reads its progress when it is free (F5).
 
 The operator starts an attempt while the lock of the one before it is drained, so that pod, JVM and
-Spark session come up meanwhile. What that attempt had sent may land until its lock is deleted, and
-nothing of it afterwards: it is fenced, so it never acquires again.
+Spark session come up meanwhile. Requests that the attempt had sent may land until its lock is
+deleted, and none afterwards: it is fenced, so it never acquires again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def await_lock(
 ) -> float:
     """Wait until no earlier attempt of this writer owns the lock; the seconds that it took.
 
-    `rehearse` runs meanwhile, once, on a thread of its own; nobody waits for it, and its outcome is
+    `rehearse` runs meanwhile, once, on a separate thread; nobody waits for it, and its outcome is
     dropped. Raises RuntimeFailure on a requested stop, when the gate is closed, when the JVM has
     ended, and after `seconds`: longer than any drain (F438), so that only an operator that is away
     makes it last so long.
@@ -87,5 +87,5 @@ def _owner(session: Session, known: str) -> str:
 def _quietly(rehearse: Callable[[], None]) -> None:
     try:
         rehearse()
-    except Exception as error:  # the run itself meets it again, and says what it is
+    except Exception as error:  # the run itself meets it again, and reports it
         print(f"the rehearsal ended early: {type(error).__name__}", file=sys.stderr, flush=True)

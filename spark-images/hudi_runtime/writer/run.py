@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from hudi_runtime.read.sources import Batch
 
 PATIENCE_SECONDS = 600.0
-"""How long a streaming run waits for a source that does not answer; then the attempt fails, and the
-next one is another pod.
+"""Seconds for which a streaming run waits for a source that does not answer; then the attempt
+fails, and the next one is another pod.
 """
 PASSING = (FailureClass.INFRASTRUCTURE, FailureClass.STORAGE_UNREACHABLE)
 """Failures of a read that may be temporary."""
@@ -79,7 +79,7 @@ class Run:
                 return
             if self._silent_since is None:
                 self._tally.caught_up = True
-            # Repeated until it is told: a run that waits for input is not late.
+            # Repeated until it is reported: a run that waits for input is not late.
             self._told = self._told or self._report(Stage.WAITING)
             if self._rest(self._interval):
                 raise RuntimeFailure(

@@ -1,4 +1,4 @@
-"""What must be true of a batch: `validations` of a HudiWriter (docs/use/validations.md).
+"""Conditions on a batch: `validations` of a HudiWriter (docs/use/validations.md).
 
 A batch is validated before its instant begins, so that a refused one leaves nothing behind. It is
 cached for that (by Spark, on disk if memory is short) and written from the cache: the rows that
@@ -6,9 +6,8 @@ were validated are the rows that are written. Rows that come out otherwise when 
 is lost are not committed (F106).
 
 A query may read the table. As other look-ups of the runtime this counts for the write alone
-(`Session.looking_up`). Whatever another writer commits may change its answer, so that the write is
-compared with every commit with rows since (`serializable`); after a conflict the batch is validated
-again.
+(`Session.looking_up`). Any commit of another writer may change its answer, so the write is compared
+with every commit with rows since (`serializable`); after a conflict the batch is validated again.
 """
 
 from __future__ import annotations
@@ -65,7 +64,8 @@ def held(batch: DataFrame, validations: Sequence[Validation], path: str) -> Iter
     kept = batch.persist()
     try:
         if read_the_table(validations):
-            # What is listed before a long batch may be cleaned, or changed, when it is read (F487).
+            # Files that are listed before a long batch may be cleaned, or changed, when they are
+            # read (F487).
             kept.count()
         for one in validations:
             if problem := _problem(one, kept, path):
@@ -76,7 +76,7 @@ def held(batch: DataFrame, validations: Sequence[Validation], path: str) -> Iter
 
 
 def _problem(validation: Validation, batch: DataFrame, path: str) -> str:
-    """What was expected and what was found; empty: the batch passes."""
+    """Message about the expected and the found value; empty: the batch passes."""
     if validation.sql:
         return _answer(validation, batch, path)
     if validation.not_null:
@@ -140,7 +140,7 @@ def size(found: int, least: int | None, most: int | None) -> str:
 
 
 def _made(validation: Validation, make: Callable[[], DataFrame]) -> DataFrame:
-    """A query that was not executed: what is wrong with it is an error of its author."""
+    """A query that was not executed: the problem is an error of its author."""
     try:
         return make()
     except Exception as error:

@@ -1,14 +1,14 @@
-"""What a small commit costs: `python -m tests.campaigns.bench.commits`.
+"""Cost of a small commit: `python -m tests.campaigns.bench.commits`.
 
 One writer upserts ten rows again and again into a MergeOnRead table with its metadata table, on one
 S3 server of this machine: ours, and stock Hudi with ZooKeeper and the same options of Hudi. Nobody
 else writes, and no agent runs meanwhile.
 
 First each side once through a proxy that keeps the lines of all requests, with Spark's event log:
-what is *counted* of a commit is requests to the store by verb and part of the table, calls of etcd,
-and jobs, stages and tasks of Spark. Then by turns, without either: *seconds* between two commits,
-and *processor time* of the writer, of Python and of the JVM's threads. A writer's first commits are
-left out: its JVM is new.
+this *counts* the requests of a commit to the store by verb and part of the table, the calls of
+etcd, and the jobs, stages and tasks of Spark. Then by turns, without either: *seconds* between two
+commits, and *processor time* of the writer, of Python and of the JVM's threads. A writer's first
+commits are left out: its JVM is new.
 
 BENCH_COMMITS (40): commits of a turn that count. BENCH_TURNS (3). BENCH_WARM_UP (20). Writes
 docs/results/raw/bench/commits.json, in place of the last run; about ten minutes, on a quiet
@@ -235,7 +235,7 @@ class Used:
         return cls({"python": Usage.of(pid).cpu, "jvm": Usage.of(jvm).cpu}, threads)
 
     def since(self, before: Used) -> dict[str, float]:
-        """What was used since then; `jvm other`: threads of no group, and those that have ended."""
+        """Usage since then; `jvm other`: threads of no group, and those that have ended."""
         found = {who: used - before.processes[who] for who, used in self.processes.items()}
         groups: dict[str, float] = {}
         for number, (name, used) in self.threads.items():
@@ -276,7 +276,7 @@ def _events(log: Path, begun: int, ended: int) -> Counter[str]:
 
 
 def _each(numbers: Mapping[str, int]) -> dict[str, float]:
-    """Of one commit."""
+    """Counts of one commit."""
     return {what: round(number / COUNTED, 2) for what, number in sorted(numbers.items()) if number}
 
 

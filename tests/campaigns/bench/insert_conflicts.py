@@ -1,4 +1,4 @@
-"""What it costs to compare a million inserted keys with a million of another commit (I13).
+"""Cost of comparing a million inserted keys with a million of another commit (I13).
 
     python -m tests.campaigns.bench.insert_conflicts
 

@@ -1,4 +1,4 @@
-"""What an observer of its own sees of custom resources and pods.
+"""Independent observer of custom resources and pods.
 
     python -m tests.campaigns.bench.launch_observer KUBECONFIG OUT NAMESPACE GROUP VERSION PLURAL
 

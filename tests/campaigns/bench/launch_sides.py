@@ -1,7 +1,7 @@
 """The two operators of `make bench`: how each is started, what a job is, and how its states read.
 
-Both are processes of this machine, with an account of their own that may do everything, before an
-API server of their own.
+Both are processes of this machine, each with its own API server and an account that may do
+everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SPARK_CONF = {
     "spark.executor.heartbeatInterval": "10s",
     "spark.task.maxFailures": "4",
 }
-"""Of each job, on both sides."""
+"""Settings of each job, on both sides."""
 NEW, SUBMITTED, RUNNING, ENDED, FAILED, OTHER = "new", "submitted", "running", "ended", "failed", "other"
 
 
@@ -48,13 +48,13 @@ class Side(Protocol):
     container: str
 
     def install(self) -> None:
-        """What must be there before the operator starts."""
+        """Make everything that must be there before the operator starts."""
 
     def start(self) -> subprocess.Popen[bytes]:
-        """The operator, leader of a session of its own, when it is ready."""
+        """The operator, leader of its own session, when it is ready."""
 
     def prepare(self, names: list[str]) -> None:
-        """What these jobs need, outside of the time that is taken."""
+        """Make everything that these jobs need, outside of the measured time."""
 
     def create(self, name: str) -> None:
         """One job."""
@@ -66,14 +66,14 @@ class Side(Protocol):
         """They say that it has done its work."""
 
     def job_of(self, pod: JsonDict) -> str:
-        """Whose driver a pod is, as the observer saw it; empty: nobody's."""
+        """Job whose driver the pod is, as the observer saw it; empty: none."""
 
     def state(self, resource: JsonDict) -> str:
-        """What a resource says: `NEW` and so on."""
+        """State of a resource: `NEW` and so on."""
 
 
 class Kubeflow:
-    """kubeflow/spark-operator, as its chart starts it, but for what is said in `FACTS`."""
+    """kubeflow/spark-operator, as its chart starts it, except for the differences in `FACTS`."""
 
     NAME: ClassVar = "kubeflow/spark-operator 2.5.2"
     FACTS: ClassVar = (
@@ -201,7 +201,7 @@ class Kubeflow:
 
 
 class _Session(World):
-    """A world whose operators lead sessions of their own, with their children."""
+    """A world whose operators lead their own sessions, with their children."""
 
     def spawn(self, variables: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
         with log.open("ab") as out:
@@ -297,7 +297,7 @@ def kubernetes_config(path: Path) -> JsonDict:
 
 
 def operator_account(cluster: Cluster, admin: Path, folder: Path) -> Path:
-    """A kubeconfig of an account that may do everything: what it does is told apart by its name."""
+    """A kubeconfig of an account that may do everything; its name marks its requests."""
     cluster.kubectl("create", "namespace", "operators")
     cluster.kubectl("create", "serviceaccount", "operator", "-n", "operators")
     cluster.kubectl(

@@ -1,5 +1,5 @@
-"""How many writers the operator starts in a minute, and what each costs; what many that run cost at
-rest; how soon status tells of an end.
+"""Number of writers that the operator starts in a minute, and the cost of each; the idle cost of
+many running writers; the time until status shows an end.
 
     python -m tests.campaigns.bench.launches --writers 50 --tables 50 --rest 60 --ends 20
 
@@ -42,7 +42,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def install(cluster: Cluster) -> None:
-    """What an operator without its chart finds: CRDs, the role of drivers, a node."""
+    """Install what an operator without its chart needs: CRDs, the role of drivers, a node."""
     cluster.kubectl("apply", "-f", str(ROOT / "crds"))
     names = ("crd/huditables.hudioperator.io", "crd/hudiwriters.hudioperator.io")
     cluster.kubectl("wait", "--for=condition=Established", *names, "--timeout=60s")
@@ -58,7 +58,7 @@ def serve(made: World, ids: Iterable[str], agent: JsonDict, many: Executor) -> N
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """A cluster and an etcd of their own."""
+    """A separate cluster and etcd."""
     directory = folder / "cluster"
     etcd_folder = folder / "etcd"
     etcd_folder.mkdir()
@@ -97,7 +97,7 @@ class Costs:
         return time.monotonic(), (int(fields[11]) + int(fields[12])) / _TICKS, requests
 
     def since(self) -> JsonDict:
-        """What was spent since this object was made."""
+        """Usage since this object was made."""
         at, cpu, requests = self._now()
         began, cpu_before, before = self._began
         spent = {verb: count - before.get(verb, 0.0) for verb, count in requests.items()}
@@ -129,7 +129,7 @@ def _all(made: World, plural: str, ready: Any) -> int:
 
 
 def ready_tables(made: World) -> int:
-    """How many HudiTables are Ready."""
+    """Number of HudiTables that are Ready."""
     return _all(made, "huditables", _is_ready)
 
 

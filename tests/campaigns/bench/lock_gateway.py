@@ -1,4 +1,5 @@
-"""`make bench-lock`: what the gateway adds to a lock cycle, and to the start of an attempt.
+"""`make bench-lock`: the time that the gateway adds to a lock cycle, and to the start of an
+attempt.
 
 Writes docs/results/lock-gateway.md.
 
@@ -51,7 +52,9 @@ TABLES = 1000
 WITHDRAWN = 200
 MIB = 2**20
 LIMITS = ("-max-bytes-per-second=1e9", "-max-burst-bytes=1e9", "-max-requests-per-second=1e6")
-"""Who takes the lock as fast as it can reaches the limits of one table; these are not measured."""
+"""Limits of the gateway that are out of reach: a writer that takes the lock as fast as it can would
+reach those of one table, and these are not measured.
+"""
 
 
 def run(awaitable: Awaitable[T]) -> T:

@@ -36,7 +36,7 @@ MANY = 300
 
 
 SPENDERS = ("python", "jvm", *(f"jvm {of}" for of in ("compiler", "collector", "tasks", "driver", "s3", "etcd")))
-"""Whose processor time of a commit is shown."""
+"""Parties whose processor time of a commit is shown."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Results:
 
 
 Found = tuple[str, bool | None]
-"""What was measured, in words, and whether that meets the goal; None: it was less than the goal is
-of, so it says nothing about that.
+"""Description of a result, and whether it meets the goal; None: the run was smaller than the
+goal's, so it says nothing about the goal.
 """
 VERDICTS = {True: MET, False: MISSED, None: SMALLER}
 
@@ -147,7 +147,7 @@ def _end(results: Results) -> Found | None:
 
 
 def _turns(results: Results) -> dict[str, tuple[float, float]]:
-    """Of each side: median seconds between two commits, and processor seconds of one."""
+    """For each side: median seconds between two commits, and processor seconds of one."""
     found = {}
     for name in ("ours", "stock"):
         turns = [turn for turn in results.commits.get("turns", ()) if turn["side"] == name]
@@ -271,7 +271,7 @@ def _launches(runs: list[JsonDict]) -> list[str]:
 
 
 def _commits(results: Results) -> list[str]:
-    """What a small commit costs."""
+    """Section on the cost of a small commit."""
     found = results.commits
     lines = [
         "## A commit of ten rows",

@@ -2,11 +2,11 @@
 (R23); writes docs/results/priority.md.
 
 One writer, `live`, priority 10, commits ten rows again and again, in one process all the time.
-Beside it comes a `backfill`, priority -10, whose writes are long because their tasks sleep (so it
-is not the processor that is measured): first in a partition of its own, then on the file group of
-`live`. Counted is the time from the moment when a batch of `live` is given until its commit is
-completed, lost races and all. BENCH_COMMITS (40): commits of `live` in each phase. BENCH_SECONDS
-(15): how long a task of the backfill sleeps.
+Beside it comes a `backfill`, priority -10, whose writes are long because their tasks sleep (so the
+processor is not measured): first in a separate partition, then on the file group of `live`. Counted
+is the time from the moment when a batch of `live` is given until its commit is completed, lost
+races and all. BENCH_COMMITS (40): commits of `live` in each phase. BENCH_SECONDS (15): how long a
+task of the backfill sleeps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from tests.campaigns.bench.services import OUT, at, epoch, machine
 from tests.support import ROOT
-from tests.support.evidence import DIRECT, Evidence, commit
+from tests.support.evidence import DIRECT, Evidence, commit, of_storage
 from tests.support.evidence.versions import versions
 from tests.support.harness.local import Process, Table, World, rows, until
 
@@ -34,14 +34,14 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "15"))
 WARM_UP = 10
 """Commits of `live` that do not count: its JVM is new."""
 LIMIT = 1.3
-"""What p95 beside the backfill may be of p95 alone."""
+"""Highest allowed ratio of p95 beside the backfill to p95 alone."""
 PAGE = ROOT / "docs" / "results" / "priority.md"
 PATIENCE = 3600.0
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What ran beside `live`, and from when to when (seconds since the epoch)."""
+    """Work that ran beside `live`, with begin and end (seconds since the epoch)."""
 
     name: str
     begun: float
@@ -72,11 +72,11 @@ class Run:
         self._wait_for(WARM_UP)
 
     def _begun(self) -> list[float]:
-        """When each batch of `live` was given."""
+        """Times at which the batches of `live` were given."""
         return [float(line) for line in self._clock.read_text().splitlines()] if self._clock.exists() else []
 
     def _wait_for(self, commits: int) -> None:
-        """Until `live` has begun so many more."""
+        """Wait until `live` has begun this number of further batches."""
         wanted = len(self._begun()) + commits
         until(
             f"{commits} commits of live",
@@ -196,6 +196,7 @@ def page(found: list[JsonDict]) -> str:
                 found[:1],
                 "1 of four phases",
                 repeats="the phase without a backfill twice; the others once",
+                more=(of_storage({"priority": str(found[0]["commit"])}),),
                 direct=DIRECT,
             )
         ),

@@ -1,5 +1,5 @@
-"""What is measured: etcd as the chart runs it, and ZooKeeper as Spark ships it, each one process on
-this machine; the JVM with the writers.
+"""Measured services: etcd as the chart runs it, and ZooKeeper as Spark ships it, each one process
+on this machine; the JVM with the writers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def chart_values() -> JsonDict:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process has used so far: processor seconds, and its resident memory in bytes."""
+    """Usage of a process so far: processor seconds, and its resident memory in bytes."""
 
     cpu: float
     memory: int

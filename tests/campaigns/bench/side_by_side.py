@@ -2,8 +2,8 @@
 
     python -m tests.campaigns.bench.side_by_side            what is missing of this commit
 
-Each run has a cluster of its own (API server, controller-manager, etcd; no kubelet, no scheduler),
-and the two operators take turns. Times are those of an observer of its own (`launch_observer`),
+Each run has its own cluster (API server, controller-manager, etcd; no kubelet, no scheduler), and
+the two operators take turns. Times are those of an independent observer (`launch_observer`),
 requests those of the API server's audit log, processor time and memory those of all processes of
 the operator's session. Runs on a machine that had other work are kept, and no part of the figures.
 
@@ -55,7 +55,7 @@ JOBS = 50
 TURNS = 3
 WARM_UP = 2
 KILLED_AT = 0.3
-"""Of the drivers."""
+"""Share of the drivers that exist when the operator is killed."""
 SECONDS = 900.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NOISE = 0.1
@@ -108,7 +108,7 @@ class Sampler(threading.Thread):
 
 
 class Observed:
-    """What the observer has written so far, by job."""
+    """Events that the observer has written so far, by job."""
 
     def __init__(self, process: subprocess.Popen[bytes], path: Path, side: Side) -> None:
         self._process, self._side = process, side
@@ -116,10 +116,10 @@ class Observed:
         self._part = ""
         self.ready = 0
         self.seen: dict[str, float] = {}
-        """When a resource came."""
+        """Time at which each resource came."""
         self.states: dict[str, list[tuple[float, str]]] = collections.defaultdict(list)
         self.drivers: dict[str, dict[str, JsonDict]] = collections.defaultdict(dict)
-        """Of a job by uid: name, at, gone."""
+        """Events of a job by uid: name, at, gone."""
 
     def read(self) -> Observed:
         assert self._process.poll() is None, "the observer has lost its watch: this run is no result"
@@ -232,7 +232,7 @@ def arena(what: str, folder: Path) -> Iterator[Arena]:
 
 
 def warm_up(made: Arena, jobs: int) -> list[str]:
-    """What the jobs need, and a few jobs before them. The names of the jobs."""
+    """Prepare the jobs, and run a few jobs before them. Returns the names of the jobs."""
     names, first = [f"job-{n}" for n in range(jobs)], [f"warm-{n}" for n in range(WARM_UP)]
     made.side.prepare([*first, *names])
     for name in first:
@@ -277,7 +277,7 @@ def burst(made: Arena, jobs: int) -> JsonDict:
         "clusterCpuSeconds": round(cluster, 2),
         "requests": requests(made.folder / "audit.log", wall, ended, jobs),
         "windowSeconds": round(took, 1),
-        # What the observer used counts as others': a part of what is allowed.
+        # Usage of the observer counts as that of others, within the allowed part.
         "othersCpuSeconds": round(busy - mine - cluster - spent, 1),
         "stolenSeconds": round(stolen, 1),
     }
@@ -320,7 +320,7 @@ def crash(made: Arena, jobs: int) -> JsonDict:
 
 
 def requests(audit: Path, began: float, ended: float, jobs: int) -> JsonDict:
-    """Of the operator's account between two times, from the API server's audit log."""
+    """Requests of the operator's account between two times, from the API server's audit log."""
     counted: collections.Counter[str] = collections.Counter()
     refused: collections.Counter[str] = collections.Counter()
     for line in audit.read_text().splitlines():
@@ -361,7 +361,7 @@ def _stat(pid: str) -> list[str]:
 
 
 def _cpu(pids: list[str]) -> float:
-    """Of these processes and of the children that they have waited for, in seconds."""
+    """Processor seconds of these processes and of the children that they have waited for."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -391,7 +391,7 @@ def load() -> list[JsonDict]:
 
 
 def measure(turns: int, jobs: int) -> None:
-    """What is missing of this commit; each run is kept at once."""
+    """Measure the runs that this commit lacks; each run is stored at once."""
     now = commit()
     kept = [run for run in load() if run["commit"] == now]
     for scenario, side, turn in plan(turns):
@@ -435,7 +435,7 @@ def quiet(runs: list[JsonDict]) -> list[JsonDict]:
 
 
 def left_out(runs: list[JsonDict]) -> int:
-    """How many bursts do not count; they are in the raw results."""
+    """Number of bursts that do not count; they are in the raw results."""
     return sum(run["scenario"] == "burst" for run in runs) - len(quiet(runs))
 
 

@@ -2,8 +2,8 @@
 
 Writes docs/results/starvation.md (`--page`: only that).
 
-Each writer is a JVM with a real session and four threads that always compute, in a control group of
-its own that gives it a few per cent of one processor. Counted is what an operator would see: leases
+Each writer is a JVM with a real session and four threads that always compute, in a separate control
+group that gives it a few per cent of one processor. Counted is what an operator would see: leases
 that ran out, heartbeats that were missing for suspectSeconds (the writer would be fenced although
 it is healthy), JVMs that halted. BENCH_SECONDS (120): how long each row is watched. Needs root and
 control groups.
@@ -278,7 +278,7 @@ def page() -> str:
 def _rate(row: JsonDict) -> str:
     """Events per writer-hour, and the 95 % interval that so little time allows.
 
-    Of none, its upper end (3 divided by the time).
+    If there was none, the upper bound (3 divided by the time).
     """
     events, hours = row["suspected"], row["writerHours"]
     if not events:
@@ -288,7 +288,7 @@ def _rate(row: JsonDict) -> str:
 
 
 def interval(events: int) -> tuple[float, float]:
-    """The exact 95 % interval of a Poisson mean, when so many events were seen (more than none)."""
+    """The exact 95 % interval of a Poisson mean for this number of events (more than 0)."""
 
     def at_most(number: int, mean: float) -> float:
         return sum(math.exp(n * math.log(mean) - mean - math.lgamma(n + 1)) for n in range(number + 1))

@@ -35,7 +35,7 @@ PLACES = (
     ("spark", "requirements-dev.txt", r"^pyspark==(\S+)$"),
     ("spark", "tests/support/harness/class_archive.py", r'"spark-avro_[0-9.]+-([^"]+)\.jar"'),
 )
-"""Which version stands where, in the first group. The images have more places: test_pins.py."""
+"""Places of each version, in the first group. The images have more places: test_pins.py."""
 LINE = re.compile(r"hudi-spark(\d+\.\d+)-bundle_")
 VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?")
 POM = "spark-images/jars/pom.xml"
@@ -52,7 +52,7 @@ class CannotBeHadError(Exception):
 
 @dataclass(frozen=True)
 class Versions:
-    """Of Hudi and of Spark."""
+    """Versions of Hudi and of Spark."""
 
     hudi: str
     spark: str
@@ -79,7 +79,7 @@ def _match(root: Path, path: str, line: str) -> re.Match[str]:
 
 
 def wanted(hudi: str, spark: str, root: Path = ROOT) -> Versions:
-    """What is asked for; empty: what the checkout has.
+    """Requested versions; an empty one is that of the checkout.
 
     Raises CannotBeHadError for what is no version, and for another line of Spark than the code is
     compiled for.

@@ -1,4 +1,4 @@
-"""What of Hudi and Spark this project rests on, and which tests decide about it.
+"""Parts of Hudi and Spark that this project depends on, and the tests that decide about them.
 
 The list is data, `decides.yaml`; a unit test compares it with what the code names.
 """
@@ -19,7 +19,7 @@ from tests.support.evidence import catalog
 
 LIST = Path(__file__).with_name("decides.yaml")
 CODE = ("spark-images/etcd-lock/src/main/java", "spark-images/hudi_runtime", "operator")
-"""What of the tree names classes of Hudi and Spark."""
+"""Folders of the tree whose files name classes of Hudi and Spark."""
 TIERS = {"java": catalog.JAVA, **{tier: f"tests/tiers/{tier}" for tier in ("unit", "hudi", "e2e")}}
 """Tiers that a test of the list may be of, in the order in which they are run."""
 NAME = re.compile(r"(?<!\w)org\.apache\.(?:hudi|spark)(?:\.[a-z_][a-z_0-9]*)*\.[A-Z]\w*")
@@ -68,7 +68,7 @@ class Decisions:
 
 @cache
 def decisions() -> Decisions:
-    """What `decides.yaml` says."""
+    """Decisions in `decides.yaml`."""
     said = yaml.safe_load(LIST.read_text(encoding="utf-8"))
     made = tuple(
         Decision(one["name"], one["about"], tuple(one["tests"]), tuple(one["classes"]), tuple(one.get("methods") or ()))
@@ -111,7 +111,7 @@ def _found(what: re.Pattern[str], root: Path, kinds: tuple[str, ...]) -> dict[st
 
 
 def missing(names: Iterable[str], jars: Iterable[Path]) -> list[str]:
-    """Which of these classes no jar has: neither as a class nor as an object of Scala."""
+    """Classes among these that no jar has, neither as a class nor as an object of Scala."""
     there = {entry for jar in jars for entry in _entries(str(jar))}
     paths = {name: name.replace(".", "/") for name in names}
     return [name for name, path in paths.items() if not {f"{path}.class", f"{path}$.class"} & there]
@@ -124,7 +124,7 @@ def _entries(jar: str) -> frozenset[str]:
 
 
 def unmarked(names: Iterable[str], jars: Iterable[Path]) -> list[str]:
-    """Which of these classes Spark does not mark as an interface (any more), or no jar has."""
+    """Classes among these that Spark does not mark as an interface any more, or no jar has."""
     left = {f"{name.replace('.', '/')}.class": name for name in names}
     for jar in jars:
         for path in left.keys() & _entries(str(jar)):

@@ -27,13 +27,13 @@ itself has run. What a version is supported for: [support](../use/support.md).
 
 
 def results() -> list[tuple[Versions, JsonDict]]:
-    """What is kept, the newest versions first."""
+    """Stored results, the newest versions first."""
     found = [path.stem.removeprefix("hudi-").split("-spark-") for path in sorted(run.RESULTS.glob("*.json"))]
     return [(Versions(*pair), run.load(Versions(*pair))) for pair in reversed(found)]
 
 
 def verdict(result: JsonDict, listed: decisions.Decisions) -> str:
-    """Of a pair of versions."""
+    """Verdict on a pair of versions."""
     tests, looked = result.get("tests", {}), result.get(CLASSES)
     files = [file for found in listed.files().values() for file in found]
     said = [tests[file] for file in files if file in tests]

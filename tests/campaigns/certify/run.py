@@ -23,12 +23,14 @@ from tests.support import CACHE, ROOT, evidence
 RESULTS = evidence.RAW / "certify"
 OUT = ROOT / "build" / "certify"
 CLASSES = "classes"
-"""What --only calls the look at the jars."""
+"""Name of the check of the jars for --only."""
 PYTHON = CACHE / "venv" / "bin" / "python"
 MAVEN = ("mvn", "-q", "-B", "-f", "spark-images/etcd-lock/pom.xml")
 BUILD = (*MAVEN, "package", "-DskipTests")
 DOES_NOT_BUILD = {"outcome": last_run.FAILED, "tests": 0, "seconds": 0.0, "failed": ["(the module does not build)"]}
-"""Of files of the Java tier. Other set-up that fails tells nothing of a version: it is not kept."""
+"""Result of files of the Java tier. Other set-up that fails says nothing about a version: it is not
+kept.
+"""
 SURE_FIRE = ROOT / "spark-images" / "etcd-lock" / "target" / "surefire-reports"
 SET_UP: dict[str, tuple[tuple[str, ...], ...]] = {
     CLASSES: (("hack/setup/venv",), ("hack/jars/fetch-jars",)),
@@ -37,18 +39,18 @@ SET_UP: dict[str, tuple[tuple[str, ...], ...]] = {
     "hudi": (("hack/jars/fetch-kafka",), ("hack/jars/fetch-hive",), ("tests/run", "hudi", "--", "--version")),
     "e2e": (("tests/run", "e2e", "--", "--version"),),
 }
-"""What each tier needs; `tests/run TIER -- --version` sets a tier up and runs no test."""
+"""Set-up of each tier; `tests/run TIER -- --version` sets a tier up and runs no test."""
 PASSED, FAILED = last_run.PASSED, last_run.FAILED
 JsonDict = dict[str, Any]
 
 
 def path(versions: Versions) -> Path:
-    """Where the result of a pair of versions is kept."""
+    """File with the result of a pair of versions."""
     return RESULTS / f"{versions}.json"
 
 
 def load(versions: Versions) -> JsonDict:
-    """What is kept of a pair of versions; empty: nothing was run."""
+    """Stored result of a pair of versions; empty: nothing was run."""
     file = path(versions)
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
 
@@ -122,7 +124,7 @@ def environment() -> dict[str, str]:
 
 
 def jars() -> list[Path]:
-    """Those of the image: Spark's, and those that are added."""
+    """Jars of the image: Spark's, and those that are added."""
     spark = subprocess.run(
         [PYTHON, "-c", "import pyspark; print(pyspark.__file__)"], check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -130,7 +132,7 @@ def jars() -> list[Path]:
 
 
 def classes() -> JsonDict:
-    """Which listed classes the jars do not have, and which public ones Spark does not mark."""
+    """Listed classes that the jars do not have, and public ones that Spark does not mark."""
     listed, found = decisions.decisions(), jars()
     ours = [jar for jar in found if jar.name.startswith(("hudi-spark", "spark-"))]
     return {
@@ -163,11 +165,11 @@ def pytest(files: list[str]) -> Iterator[tuple[str, JsonDict]]:
 
 
 RUN = {"java": java}
-"""How a tier is run, where that is not pytest."""
+"""Functions that run a tier without pytest."""
 
 
 def said(file: str, tier: str, reports: Iterable[Path]) -> JsonDict:
-    """What reports say of a file; a file of which they say nothing has failed."""
+    """Results of a file in reports; a file that is in none has failed."""
     cases = [case for case in last_run.cases(tier, reports) if case[0] == file]
     good = bool(cases) and all(outcome == PASSED for _, _, outcome, _ in cases)
     failed = sorted(name for _, name, outcome, _ in cases if outcome != PASSED)

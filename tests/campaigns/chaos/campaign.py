@@ -26,7 +26,7 @@ from tests.support.cluster.space import OPERATOR_NAMESPACE, SMALL, Space, make_s
 from tests.support.evidence import commit
 
 SOURCES = 3
-"""Writers with a source of their own; one program with two threads comes on top."""
+"""Writers with their own source; one program with two threads comes on top."""
 WITH_EXECUTOR = 2
 """The number of the source writer that has an executor; the others write in their drivers."""
 EXECUTOR = {
@@ -76,7 +76,7 @@ class Chaos:
     def run(self, cell: str, seed: int, seconds: float) -> dict[str, Any]:
         """A run of a cell such as `mor-default`.
 
-        What it returns has the verdict; the namespace of a run that is not ok stays. A run in which
+        Its result has the verdict; the namespace of a run that is not ok stays. A run in which
         something did not happen in its time is `stuck`: `stuck` says what was waited for, and
         nothing was asked of its table.
         """
@@ -104,7 +104,7 @@ class Run:
         self._table = workload.table(cell)
         self._names = [f"w{number}" for number in range(SOURCES)] + ["threads"]
         self.faults: list[dict[str, Any]] = []
-        """Those of the run so far."""
+        """Faults of the run so far."""
 
     def run(self) -> dict[str, Any]:
         """Write, break, end, look."""

@@ -80,7 +80,7 @@ QUESTIONS: dict[str, tuple[Callable[[dict[str, Any]], bool], tuple[str, ...]]] =
     "Any of these, in a run with archival": (lambda one: bool(one.get("archived")), BROKEN),
     "Any of these, in a run with completed clusterings": (lambda one: bool(one.get("clusterings")), BROKEN),
 }
-"""What a run is asked: of which runs it was, and the fields that say what was found."""
+"""Questions about runs: a selection of the runs, and the fields that say what was found."""
 HANGS = "Runs that hung"
 
 
@@ -100,7 +100,7 @@ def _since(found: list[dict[str, Any]]) -> str:
     """From which run on one that hangs has left a result: the first with the field."""
     kept = [one for one in found if "stuck" in one]
     if not kept:
-        return "All these runs are of a harness that kept no run that hung: how many there were is not known."
+        return "The harness of these runs did not record runs that hung; their number is unknown."
     first = kept[0]
     return (
         f"Runs that hang are kept since {as_said(first['commit'])} ({first['at'][:10]}); how many there were before "

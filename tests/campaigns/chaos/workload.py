@@ -1,12 +1,12 @@
-"""What the writers write, and what must be in the table afterwards.
+"""Batches of the writers, and the rows that must be in the table afterwards.
 
 Pure: no cluster, no clock.
 
 Writer `n` writes batch after batch of upserts. The keys of a batch, old ones and new ones, are
-drawn from the seed, so that every attempt of a writer, and whoever checks the table, draws the
-same. All writers draw from one range that grows with the batch: they update each other's rows and
-insert the same new keys at the same time. `ts` grows with the batch and is different for every
-writer, so one row of each key is the right one, whatever the order of the commits.
+drawn from the seed, so that every attempt of a writer, and the check of the table, draws the same.
+All writers draw from one range that grows with the batch: they update each other's rows and insert
+the same new keys at the same time. `ts` grows with the batch and is different for every writer, so
+one row of each key is the right one, whatever the order of the commits.
 
 Each second batch of the first two writers is a list-append transaction instead: it reads two lists
 of the table, appends its mark to one of them (an `Update`), and notes in the log of its pod what it
@@ -40,14 +40,14 @@ GROWTH = 4
 """Keys that come into reach with each batch."""
 PARTITIONS = 3
 THREADS = 2
-"""Of the program that writes with several threads."""
+"""Threads of the program that writes with several threads."""
 
 LISTS = (1_000_001, 1_000_002, 1_000_003, 1_000_004)
 """Keys of the lists, in the partition `lists`."""
 APPENDERS = 2
 """Writers that append to lists: the first ones."""
 NOTE, ACK = "CHAOS-NOTE ", "CHAOS-ACK "
-"""How the line of a note begins, and that of an acknowledgement."""
+"""Prefixes of the lines of notes and of acknowledgements."""
 
 TYPES = {"cow": "CopyOnWrite", "mor": "MergeOnRead"}
 INDEXES: dict[str, dict[str, Any]] = {"default": {}, "bucket": {"type": "Bucket", "buckets": 4}}
@@ -55,7 +55,7 @@ INDEXES: dict[str, dict[str, Any]] = {"default": {}, "bucket": {"type": "Bucket"
 
 def table(cell: str) -> dict[str, Any]:
     """Type, index and table services of a cell such as `mor-default`: every service that its index
-    allows, so often that each runs several times; partitions do not expire.
+    allows, often enough that each runs several times; partitions do not expire.
     """
     kind, index = cell.split("-")
     services: dict[str, Any] = {
@@ -205,7 +205,7 @@ def is_append(writer: int, batch: int) -> bool:
 
 
 def notes(logs: Iterable[str]) -> list[dict[str, Any]]:
-    """What the transactions noted in the logs of pods."""
+    """Notes of the transactions in the logs of pods."""
     return [
         note | {"read": {int(key): tuple(value) for key, value in note["read"].items()}} for note in _lines(logs, NOTE)
     ]
@@ -217,8 +217,8 @@ def acknowledgements(logs: Iterable[str]) -> set[tuple[int, int, int]]:
 
 
 def _lines(logs: Iterable[str], begin: str) -> Iterator[dict[str, Any]]:
-    """A line that was cut off by a kill is left out: what it would have said was not written
-    either, and nobody was told.
+    """A line that was cut off by a kill is left out: its batch was not written either, and nobody
+    was told.
     """
     for log in logs:
         for line in log.splitlines():
@@ -257,9 +257,9 @@ def _written(note: Mapping[str, Any]) -> tuple[int, tuple[str, ...]]:
 
 
 def history(committed: Iterable[tuple[int, int]], noted: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the list-append transactions show, as `kind: text`.
+    """Findings in the list-append transactions, as `kind: text`.
 
-    Raises nothing: what cannot be a history is told as `broken`.
+    Raises nothing: notes that cannot form a history are reported as `broken`.
 
     The versions of a list are in order of their length: two of one length are a lost update, and
     show as G-single.
@@ -316,7 +316,7 @@ def gaps(committed: Iterable[tuple[int, int]]) -> list[str]:
 
 
 TARGETS = ("driver", "executor", "agent", "operator", "etcd", "s3")
-"""What faults are put to."""
+"""Targets of faults."""
 
 
 def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, str, int, float]]:
@@ -328,7 +328,7 @@ def schedule(seed: int, seconds: float, writers: int) -> list[tuple[float, str, 
     while (at := at + chance.uniform(10, 30)) < seconds:
         target = chance.choices(TARGETS, weights=(6, 1, 2, 1, 1, 1))[0]
         how = chance.choice(("kill", "freeze"))
-        # An etcd or S3 that is away for long is a fault of its own
+        # An etcd or S3 that is away for long is a separate fault
         longest = 40 if target in ("driver", "executor", "agent") else 8
         found.append((round(at, 1), how, target, chance.randrange(writers), round(chance.uniform(1, longest), 1)))
     return found

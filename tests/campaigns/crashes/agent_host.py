@@ -1,9 +1,9 @@
 """``python -m tests.campaigns.crashes.agent_host``: the product's agent in a JVM that is warm
 already, for one agent pod after the other.
 
-Everything that decides or writes is hudi_runtime's; added is only what a pod gets from its
-environment: who it is and where etcd is. Orders come as JSON lines on standard input, each is
-answered by one word on standard output.
+Everything that decides or writes is hudi_runtime's; this module only adds the values that a pod
+gets from its environment: its identity and the address of etcd. Orders come as JSON lines on
+standard input, each is answered by one word on standard output.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Asked(Stop):
 
 
 class Pod:
-    """One agent pod: the agent on a thread of its own."""
+    """One agent pod: the agent on its own thread."""
 
     def __init__(self, spark: Any, order: Mapping[str, Any]) -> None:
         settings = {**order["etcd"], "podName": order["pod"], "namespace": order["namespace"], "podUID": order["uid"]}

@@ -115,7 +115,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Storage:
-    """What the runs of a worker share: the S3 server, its folder, the prepared table and the
+    """Parts that the runs of a worker share: the S3 server, its folder, the prepared table and the
     worker's agent process.
     """
 
@@ -148,7 +148,7 @@ class RealAgent(Looking):
     def kill(self) -> None:
         """SIGKILL the agent process.
 
-        The kubelet tells of it, and runs the next pod in a new process.
+        The kubelet reports it, and runs the next pod in a new process.
         """
         self.kills += 1
         self._storage.host.kill()
@@ -215,8 +215,8 @@ class RealAgent(Looking):
         return target
 
     def wrong(self) -> list[str]:
-        """What is not as it must be on the table: each dead instant rolled back exactly once,
-        nothing of it left, the rows as before.
+        """Violations on the table of these rules: each dead instant is rolled back exactly once,
+        nothing of it is left, the rows are as before.
         """
         found = [f"kubelet of agents: {self.failure}"] if self.failure else []
         found += not_rolled_back_once(self.table, self.dead)
@@ -234,8 +234,8 @@ class RealAgent(Looking):
 
 
 def not_rolled_back_once(table: Path, dead: list[str]) -> list[str]:
-    """What is wrong with the files of a table on which each of these instants should have been
-    rolled back exactly once, and nothing else.
+    """Errors in the files of a table on which each of these instants should have been rolled back
+    exactly once, and nothing else.
     """
     found = []
     folder = table / ".hoodie/timeline"

@@ -1,5 +1,5 @@
-"""A proxy in front of the API server: ends the operator's TLS, sees each request, and treats one of
-its writes as it is told.
+"""A proxy in front of the API server: ends the operator's TLS, sees each request, and applies a
+fault to one of its writes.
 
 It also follows what happens to the objects of the run's namespace, with the administrator's own
 watches, to count what is created and deleted.
@@ -46,8 +46,8 @@ _PORTS = itertools.count()
 
 def lasting_port() -> int:
     """A port that is this proxy's for the whole run, also while it is away: outgoing connections
-    take theirs from 32768 on, other workers of the campaign from ranges of their own, and this
-    process takes none twice.
+    take theirs from 32768 on, other workers of the campaign use separate ranges, and this process
+    takes none twice.
     """
     first = int(os.environ.get(FIRST_PORT, "10000"))
     while True:
@@ -59,7 +59,7 @@ def lasting_port() -> int:
 
 
 class LoopThread:
-    """An event loop on a thread of its own."""
+    """An event loop on its own thread."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -101,8 +101,8 @@ class ApiProxy:
         self.recorded: dict[str, bytes] = {}
         """The last list that kopf got, by path."""
         self.held_back = self.dropped = self.served_stale = self.cut = 0
-        """What was done to the operator: events that came while watches were frozen, events that
-        were not delivered, lists that were old, requests that ended with the connection.
+        """Effects on the operator: events that came while watches were frozen, events that were not
+        delivered, lists that were old, requests that ended with the connection.
         """
         self._handlers: set[asyncio.Task[Any]] = set()
         loop.run(self._open())
@@ -162,7 +162,7 @@ class ApiProxy:
         await site.start()
 
     def stop(self) -> None:
-        """Nobody answers on this port any more, and all connections end."""
+        """Stop listening on this port, and close all connections."""
         self.loop.run(self._stop())
 
     async def _stop(self) -> None:
@@ -349,7 +349,7 @@ class Objects:
             await asyncio.sleep(0.1)
 
     async def _list(self, kind: str) -> str:
-        """What there is now, told as the events that a watch would have brought.
+        """List the objects as the events that a watch would have brought.
 
         Returns the revision to go on with.
         """

@@ -45,8 +45,8 @@ RESULTS = ROOT / "build" / "crashes"
 REFERENCES = 3
 DISTURBING = frozenset(f.__name__.replace("_", " ") for f in ALONE)
 TRIES = 3
-"""A write that depends on timing is tried so often, and an interruption that did not take effect; a
-run that did not reach it is not counted.
+"""Number of tries of a write that depends on timing, and of an interruption that did not take
+effect; a run that did not reach it is not counted.
 """
 JUDGES = ("play", "run", "monitor", "faults", "interruptions", "nursery", "api_proxy", "etcd_proxy", "naming")
 JUDGES += ("agents", "agent_host", "agent_proxy", "prepared")
@@ -122,7 +122,7 @@ def code_key() -> str:
 
 
 class Results:
-    """Result files of the code as it is."""
+    """Result files of the current code."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -155,7 +155,7 @@ class Results:
     def disturbed(self, case: Case, outcome: Outcome) -> None:
         """A try that shows nothing for certain is made again.
 
-        That it was made, why it does not count and what it showed all the same is kept.
+        The record says that it was made, why it does not count, and what it showed nevertheless.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         value = {"case": str(case), "why": outcome.disturbed, "deviations": outcome.deviations, "at": _now()}
@@ -168,7 +168,7 @@ class Results:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def forget_references(self) -> None:
-        """Those of another start: its servers had other certificates and ports."""
+        """Forget references of another start: its servers had other certificates and ports."""
         for path in self.directory.glob("*/*reference-*.json"):
             path.unlink()
 
@@ -272,7 +272,7 @@ def work(place: Path) -> int:
 
 def _run(parts: Parts, case: Case, scratch: Path, reference: Reference | None) -> Outcome:
     """One run; what fails around it (a machine that is too busy, mostly) makes it one that shows
-    nothing, and the worker goes on. What it has shown before its end failed is kept.
+    nothing, and the worker goes on. Its results before the failed end are kept.
     """
     outcome = Outcome([], hit=False, writes=[])
     try:
@@ -321,7 +321,7 @@ class Crew:
                 )
 
     def run(self, todo: Iterable[Case], *, workers: int | None = None) -> None:
-        """Run all cases, or as many as can begin before the deadline, on so many workers
+        """Run all cases, or as many as can begin before the deadline, on this number of workers
         (None: on all).
         """
         for case in todo:
@@ -375,7 +375,7 @@ class Crew:
 
 
 def campaign(place: Path, *, workers: int, minutes: float, only: str = "") -> Results:
-    """Run what has no result yet, for so many minutes at most.
+    """Run the cases without a result, for this number of minutes at most.
 
     ``only``: a regular expression on the case's sentence.
     """

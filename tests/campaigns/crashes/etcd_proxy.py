@@ -1,5 +1,5 @@
-"""A proxy in front of etcd: ends the operator's TLS, sees each request, and treats one of its
-writes as it is told.
+"""A proxy in front of etcd: ends the operator's TLS, sees each request, and applies a fault to one
+of its writes.
 
 Requests and answers pass as bytes; transactions are also read, to name them and to tell the monitor
 what etcd has executed.
@@ -69,8 +69,8 @@ class EtcdProxy(grpc.GenericRpcHandler):
         self.drop_events: Callable[[Any], bool] | None = None
         """Watch responses for which this is true are not delivered."""
         self.held_back = self.dropped = self.cut = 0
-        """What was done to the operator: responses with events that came while watches were frozen,
-        those that were not delivered, streams that ended with the connection.
+        """Effects on the operator: responses with events that came while watches were frozen, those
+        that were not delivered, streams that ended with the connection.
         """
         self._streams = 0
         self._counting = threading.Lock()
@@ -93,7 +93,7 @@ class EtcdProxy(grpc.GenericRpcHandler):
         self._server = server
 
     def stop(self) -> None:
-        """Nobody answers on this port any more."""
+        """Stop listening on this port."""
         self.cut += self._streams
         self._server.stop(grace=0).wait()
 
@@ -161,8 +161,8 @@ class EtcdProxy(grpc.GenericRpcHandler):
 
     @classmethod
     def _operations(cls, txn: Any) -> list[tuple[str, str, JsonDict]]:
-        """What a transaction writes when its compares hold: put or delete, key below
-        the range, value.
+        """Operations of a transaction whose compares hold: put or delete, key below the range,
+        value.
         """
         operations: list[tuple[str, str, JsonDict]] = []
         for each in txn.success:

@@ -1,7 +1,7 @@
 """The operator's writes in one numbering over API server and etcd, and the one fault that a run
 injects into one of them.
 
-A write is known by its name (what it does, without anything that differs from run to run) and its
+A write is known by its name (its effect, without anything that differs from run to run) and its
 turn (the n-th write of that name).
 """
 
@@ -14,7 +14,7 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """What becomes of one write."""
+    """Fate of one write."""
 
     KILLED_BEFORE = "killed before"
     """The operator is killed; nobody ever receives the request."""

@@ -3,7 +3,7 @@ second operator, servers that are away.
 
 Each is a function of a run that is called when the play reaches a point: ``table`` (it stands,
 nobody writes), ``running`` (the first attempt works), ``dead`` (it has just ended), ``second`` (the
-second attempt works). What holds for every other run must hold for these.
+second attempt works). The rules for all other runs hold for these, too.
 
 A run counts only when its interruption has taken effect: `EFFECTS` says how often each was seen.
 """
@@ -182,6 +182,4 @@ EFFECTS: dict[str, Callable[[Run], dict[str, int]]] = {
         **dict.fromkeys(ALONE, _disturbed),
     }.items()
 }
-"""What shows that an interruption has taken effect, and how often it was seen: each more
-than 0 times.
-"""
+"""Signs that an interruption has taken effect, and how often each was seen: more than 0 times."""

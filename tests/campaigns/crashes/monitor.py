@@ -1,5 +1,5 @@
-"""What the proxies of one run have seen: the truth about the operator's steps, and the invariants
-that can be told from their order.
+"""Record of the proxies of one run: the true order of the operator's steps, and the invariants that
+can be checked on it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Monitor:
     wrong: list[str] = field(default_factory=list)
     """Broken invariants, one sentence each."""
     events: list[Event] = field(default_factory=list)
-    """What etcd executed for the operator, also when nobody got the answer."""
+    """Steps that etcd executed for the operator, also when nobody got the answer."""
     lost_events: list[Event] = field(default_factory=list)
     """Requests that were on the wire when the operator was killed: its log cannot have them."""
     settles: dict[str, JsonDict] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Monitor:
     # ---- etcd
 
     def etcd_sent(self, step: EtcdStep) -> None:
-        """What must be true when the operator sends it."""
+        """Check what must be true when the operator sends this step."""
         if step.action != "unlock":
             return
         with self._lock:

@@ -12,7 +12,7 @@ JsonDict = dict[str, Any]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _POD = re.compile(r"\b([a-z]+)-[0-9a-f]{8}-(\d+)\b")
-# In YAML a hash of digits only stands in quotes.
+# In YAML a hash of digits only is in quotes.
 _HASH = re.compile(r"(\'?)\b[0-9a-f]{16}\b\1")
 _INSTANT = re.compile(r"\b20\d{15}\b")
 _AGENT = re.compile(r"hudi-agent-[0-9a-f]{32}\b")
@@ -36,7 +36,7 @@ _DROPPED = frozenset(
 
 
 class Names:
-    """What stands for what in one run."""
+    """Stable names for the changing ones of one run."""
 
     def __init__(self, namespace: str, table_id: str) -> None:
         self._known = {namespace: "NS", table_id: "T"}
@@ -106,7 +106,7 @@ def api_write(names: Names, method: str, path: str, body: Any) -> str:
 
 
 def _status_word(status: JsonDict) -> str:
-    """What a status says, short."""
+    """Short form of a status."""
     if "attempts" in status:
         attempts = " ".join(f"{a['number']}:{a.get('class') or 'open'}" for a in status["attempts"])
         return f"{status.get('state')} [{attempts}]"

@@ -263,7 +263,7 @@ class Play:
         at: Callable[[str], None],
         real: RealAgent | None = None,
     ) -> None:
-        """``at`` is told the points that the play reaches, see
+        """``at`` is called with the points that the play reaches, see
         :mod:`tests.campaigns.crashes.interruptions`; without ``real`` the agent is played.
         """
         self.world, self.keys, self.names, self.monitor, self.log, self.at, self.real = (
@@ -337,7 +337,7 @@ class Play:
         self.world.writer("load", **WRITER)
 
     def sweep(self, inc: str) -> None:
-        """What the agent does in RollingBack: an outcome for each instant, then Swept."""
+        """Do the agent's part of RollingBack: an outcome for each instant, then Swept."""
         if self.real is not None:
             self.wait(f"Swept of {inc}", lambda: self.keys.get(f"settle/{inc}")[0].get("phase") in ("Swept", "Settled"))
             return

@@ -26,12 +26,11 @@ DEAD = rows(range(5), "a", "dead", 9) + rows(range(20, 23), "c", "dead", 9)
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where the files are."""
+    """Prepared files of a table."""
 
     directory: Path
     instant: str
-    """Requested time of the dead writer's instant, as it stands in the names and contents
-    of its files.
+    """Requested time of the dead writer's instant, as in the names and contents of its files.
     """
 
     def copy(self, target: Path) -> None:
@@ -39,9 +38,9 @@ class Prepared:
         shutil.copytree(self.directory / "base", target)
 
     def place(self, target: Path, instant: str) -> None:
-        """What the dead writer has left, under another requested time.
+        """Place the remains of the dead writer under another requested time.
 
-        The timeline's files last but for the heartbeat, as a writer would.
+        The timeline's files come last, except for the heartbeat, as with a writer.
         """
         files = sorted(
             (f for f in (self.directory / "dead").rglob("*") if f.is_file()),

@@ -1,7 +1,7 @@
-"""docs/results/crashes.md: what was run, and only that.
+"""docs/results/crashes.md: the runs that were made, and only these.
 
-What was run of one code is summed up in a file of docs/results/raw/crashes, which is committed: a
-run on newer code, or of some cases only, takes nothing away that an earlier one has shown.
+The runs of one version of the code are summed up in a file of docs/results/raw/crashes, which is
+committed: a run on newer code, or of some cases only, removes no results of an earlier one.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def write(results: Results) -> int:
 
 
 def stored() -> list[JsonDict]:
-    """What is known of each code, the newest first."""
+    """Stored results of each version of the code, newest first."""
     found = [dict(json.loads(path.read_text())) for path in STORE.glob("*.json")]
     return sorted(found, key=lambda one: (one["at"], one["code"]), reverse=True)
 
 
 def summary(results: Results, todo: Sequence[Case]) -> JsonDict:
-    """What was run of the code as it is."""
+    """Summary of the runs of the current code."""
     rows: dict[str, dict[str, list[int]]] = defaultdict(lambda: {name: [0, 0, 0, 0] for name in SCENARIOS})
     wrong, seconds, settled, restarts, agents = [], [], [], 0, 0
     for case in todo:
@@ -205,7 +205,7 @@ def _left_out(results: Results) -> str:
 
 
 def _writes(results: Results, scenario: str, *, of_agent: bool) -> int:
-    """How many writes each reference run has made."""
+    """Number of writes that each reference run has made."""
     known: tuple[object, list[Target]] | None = results.reference(scenario)
     return sum(t.name.startswith(PREFIX) == of_agent for t in known[1]) if known else 0
 

@@ -42,7 +42,7 @@ _AGENT_NUMBER = re.compile(r"\b(hudi-agent-A|inc-agent)-\d+\b")
 
 @dataclass
 class Parts:
-    """What runs share: API server, etcd, a loop for the proxies."""
+    """Shared parts of the runs: API server, etcd, a loop for the proxies."""
 
     cluster: Cluster
     cluster_directory: Path
@@ -55,7 +55,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a run without fault has shown."""
+    """Result of a run without fault."""
 
     state: JsonDict
     counts: dict[str, list[int]]
@@ -63,7 +63,7 @@ class Reference:
 
 @dataclass
 class Outcome:
-    """What one run has shown.
+    """Result of one run.
 
     ``deviations``: one sentence each; empty when the run was as it should be.
     """
@@ -79,18 +79,18 @@ class Outcome:
     restarts: int = 0
     agents_killed: int = 0
     disturbed: str = ""
-    """What went wrong with the play itself (the machine was too busy for it): such a run shows
-    nothing. Empty: nothing.
+    """Problem of the play itself (the machine was too busy for it): such a run shows nothing.
+    Empty: none.
     """
     effects: dict[str, int] = field(default_factory=dict)
-    """What shows that an interruption has taken effect, and how often it was seen."""
+    """Signs that an interruption has taken effect, and how often each was seen."""
     cpu: list[float] = field(default_factory=list)
     """Seconds of CPU of the operators, and of this process."""
 
 
 class WatchedWorld(World):
-    """A world whose play looks at what watches have brought: asking again and again would cost more
-    CPU than the operator.
+    """A world whose play reads the objects that watches have brought: polling would cost more CPU
+    than the operator.
     """
 
     objects: Objects
@@ -104,7 +104,7 @@ class WatchedWorld(World):
 
     @staticmethod
     def ports(count: int) -> list[int]:
-        """Whatever is free when the operator starts: nobody asks it for metrics here."""
+        """Any port that is free when the operator starts: nobody scrapes its metrics here."""
         return [0] * count
 
     def pods(self, role: str, *, writer: str = "") -> list[JsonDict]:
@@ -170,7 +170,7 @@ class Run:
         interrupt = INTERRUPTIONS.get(interruption, _nothing)
         self._effects = EFFECTS.get(interruption, lambda run: {})
         self.servers_disturbed = 0
-        """How often a server was restarted or frozen."""
+        """Number of times that a server was restarted or frozen."""
         self.play = Play(
             self.world,
             at=lambda point: interrupt(self, point),
@@ -331,7 +331,7 @@ class Run:
     # ---- judgement
 
     def _fenced_agents(self) -> tuple[str, list[str]]:
-        """What the fences of agents that nobody has killed say: see `fenced_agents`."""
+        """Result of checking the fences of agents that nobody has killed: see `fenced_agents`."""
         mine = self.agent_proxy.incarnations if self.agent is not None else []
         return fenced_agents(
             self.monitor.events, mine, lambda inc, revision: self.keys.was_there(f"alive/{inc}", revision)

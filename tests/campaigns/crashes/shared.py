@@ -1,5 +1,5 @@
-"""What all runs share: one light cluster, one etcd, and for real agents one S3 server with copies
-of a prepared table.
+"""Shared parts of all runs: one light cluster, one etcd, and for real agents one S3 server with
+copies of a prepared table.
 """
 
 from __future__ import annotations

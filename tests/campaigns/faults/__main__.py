@@ -7,7 +7,7 @@
     python -m tests.campaigns.faults --table              only the table, from the results
                                                           that are there
 
-Each cell is a process of its own with etcd, an S3 server, a proxy before it, Spark writers and the
+Each cell is a separate process with etcd, an S3 server, a proxy before it, Spark writers and the
 agent (or ZooKeeper), ended after FAULTS_CELL_SECONDS (180). Its result is one file in
 docs/results/raw/faults, so that a run that was cut off is continued. Exit status 1 when a cell is
 not what it must be.

@@ -1,10 +1,10 @@
 """The forty acceptance cases, by number: the fault, what must come of it, and the tests that are
 about it.
 
-A test that is named here exists (tests/tiers/unit/faults checks it); what it shows is told by its
-tier: `unit` tests play everything but the planner, `component` tests the kubelet and the JVM,
-`hudi` and `faults` the operator, `e2e` nothing. Where no tier with real parts is named, the case
-does not count as passed.
+A test that is named here exists (tests/tiers/unit/faults checks it); its tier says what it shows:
+`unit` tests play everything but the planner, `component` tests the kubelet and the JVM, `hudi` and
+`faults` the operator, `e2e` nothing. If no tier with real parts is named, the case does not count
+as passed.
 """
 
 from __future__ import annotations
@@ -578,3 +578,8 @@ CASES = (
         "Older releases of etcd",
     ),
 )
+
+
+def numbers_of(scenario: str) -> str:
+    """The cases that name a fault of `make faults` among their tests, for its row; `–`: none."""
+    return ", ".join(str(case.number) for case in CASES if f"faults::{scenario}" in case.tests) or "–"

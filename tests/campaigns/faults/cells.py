@@ -1,4 +1,4 @@
-"""Cells by name, what each must be, and a run of one in a process of its own."""
+"""Cells by name, the verdict that each must have, and a run of one in a separate process."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def expected(cell: Cell) -> str:
 
 
 def run_cell(cell: Cell, *, limit: float = LIMIT) -> dict[str, Any]:
-    """Run one cell in a process of its own.
+    """Run one cell in a separate process.
 
-    What it has left is removed, its logs are kept when it is not what it must be.
+    Its files are removed; its logs are kept when the verdict is not the expected one.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"faults-{cell.scenario}-"))
     OUT.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""By what a case is proven: its tests fail on another lock (a cell of `make faults`), or has caught
-a deliberate mutation of ours (`make mutations`).
+"""Proofs of a case: its tests fail on another lock (a cell of `make faults`), or have caught a
+deliberate mutation of ours (`make mutations`).
 
-By stored outcomes alone: what is only listed proves nothing.
+Only stored outcomes count: a test that is merely listed proves nothing.
 """
 
 from __future__ import annotations

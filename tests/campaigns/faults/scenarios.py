@@ -29,17 +29,16 @@ TAKE_OVER_SECONDS = 60.0
 
 @dataclass
 class Result:
-    """One cell: what was found, and what else happened that the audit does not see."""
+    """One cell: the findings, and other events that the audit does not see."""
 
     verdict: str
-    """`ok`, `corrupt`, `reported` (the audit tells of it loudly, nothing is
-    silent), or `unknown`.
+    """`ok`, `corrupt`, `reported` (the audit reports it, nothing is silent), or `unknown`.
     """
     told: str
     checks: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
-    """What the audit lists, some of each check."""
+    """Findings of the audit, some of each check."""
 
 
 def judge(report: Report, *notes: str) -> Result:
@@ -68,9 +67,10 @@ def judge(report: Report, *notes: str) -> Result:
 
 
 def told_loudly(found: Result) -> Result:
-    """Of a table that the agent refuses to touch: what the audit cannot check is `reported`.
+    """Result for a table that the agent refuses to touch: the part that the audit cannot check is
+    `reported`.
 
-    What it has checked and finds damaged stays `corrupt`, whoever was told.
+    A table that it finds damaged stays `corrupt`, even if the damage was reported.
     """
     return dataclasses.replace(found, verdict="reported") if found.verdict == "unknown" else found
 
@@ -244,7 +244,7 @@ TIMEOUT_OPTIONS = {
     "fs.s3a.connection.timeout": "2000",
     "fs.s3a.attempts.maximum": "1",
     "fs.s3a.retry.limit": "1",
-    # What is refused here is answered with 503: S3A would try 20 times, each pause twice
+    # Requests that are refused here are answered with 503: S3A would try 20 times, each pause twice
     # the last one
     "fs.s3a.retry.throttle.limit": "1",
 }
@@ -477,7 +477,7 @@ def stopped_while_publishing(side: Side) -> Result:
 def cancelled_while_sending_data(side: Side) -> Result:
     """A's program cancels its jobs while the PUT of a data file is held, and lives on.
 
-    What A gave up is rolled back; then the PUT arrives.
+    The instant that A gave up is rolled back; then the PUT arrives.
     """
     held = side.proxy.hold_next(s3proxy.data_file)
     a, folder = side.program("a", [(60, "c", "A", 2)], how="jobs")
@@ -602,13 +602,12 @@ def quorum_lost_for_minutes() -> Result:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One fault: its id, the acceptance case and invariant that it is about, and what each setup
-    must show.
+    """One fault: its id, the invariant that it is about, and what each setup must show. Which
+    acceptance cases it is about: :func:`tests.campaigns.faults.cases.numbers_of`.
     """
 
     id: str
     run: Callable[[Side], Result] | None
-    case: int
     invariant: str
     expected: dict[str, str]
     """Setup → verdict; `n/a: reason` where there is nothing to run."""
@@ -618,7 +617,7 @@ class Scenario:
     alone: Callable[[], Result] | None = None
     """Instead of `run`: what makes its world itself."""
     takes_seconds: float = 0
-    """What the fault takes beyond the time that every cell has."""
+    """Time of the fault beyond the time that every cell has."""
 
     @property
     def fault(self) -> str:
@@ -627,35 +626,29 @@ class Scenario:
 
 NO_LOOK = "n/a: stock Hudi does not look at the timeline before it rolls back"
 SCENARIOS = (
-    Scenario("paused-writer", paused_writer, 5, "I1, I9", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
+    Scenario("paused-writer", paused_writer, "I1, I9", {"stock": "corrupt", "lease-only": "ok", "ours": "ok"}),
     Scenario(
         "publication-on-the-wire",
         publication_on_the_wire,
-        5,
         "I1, I9",
         {"stock": "corrupt", "lease-only": "corrupt", "ours": "ok"},
     ),
-    Scenario(
-        "inside-the-drain", arrives_inside_the_drain, 8, "I3, I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}
-    ),
+    Scenario("inside-the-drain", arrives_inside_the_drain, "I3, I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
     Scenario(
         "after-the-drain",
         arrives_after_the_drain,
-        9,
         "I3",
         {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},
     ),
     Scenario(
         "after-the-drain-same-group",
         arrives_after_the_drain_in_the_same_group,
-        9,
         "I3",
         {"stock": "corrupt", "lease-only": "reported", "ours": "reported"},
     ),
     Scenario(
         "client-times-out",
         client_times_out,
-        8,
         "I1",
         {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
         TIMEOUT_OPTIONS,
@@ -663,7 +656,6 @@ SCENARIOS = (
     Scenario(
         "other-file-times-out",
         other_file_times_out,
-        8,
         "I1, F37",
         {"stock": "ok", "lease-only": "ok", "ours": "ok"},
         TIMEOUT_OPTIONS,
@@ -671,33 +663,29 @@ SCENARIOS = (
     Scenario(
         "archive-version-times-out",
         archive_version_times_out,
-        8,
         "I1, F37",
         {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
         TIMEOUT_OPTIONS,
         archives=True,
         takes_seconds=60,
     ),
-    Scenario("listing-fails", listing_fails, 27, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
-    Scenario("store-is-busy", store_is_busy, 27, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
+    Scenario("listing-fails", listing_fails, "I4, I11", {"stock": NO_LOOK, "lease-only": "ok", "ours": "ok"}),
+    Scenario("store-is-busy", store_is_busy, "I8", {"stock": "ok", "lease-only": "ok", "ours": "ok"}),
     Scenario(
         "stopped-while-publishing",
         stopped_while_publishing,
-        8,
         "I1, F31",
         {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
     ),
     Scenario(
         "cancelled-while-sending-data",
         cancelled_while_sending_data,
-        8,
         "I5, F35",
         {"stock": "corrupt", "lease-only": "ok", "ours": "ok"},
     ),
     Scenario(
         "stopped-while-sending-data",
         stopped_while_sending_data,
-        8,
         "I5, F35",
         {
             "stock": "n/a: see cancelled-while-sending-data",
@@ -708,14 +696,12 @@ SCENARIOS = (
     Scenario(
         "empty-completed-file",
         empty_completed_file,
-        8,
         "I4, F34",
         {"stock": "unknown", "lease-only": "reported", "ours": "reported"},
     ),
     Scenario(
         "quorum-lost",
         None,
-        15,
         "I1, I11",
         {
             "stock": "n/a: no etcd",

@@ -1,3 +1,3 @@
-"""What several writers of one table are promised, each cell with the test that showed it:
+"""Guarantees for several writers of one table, each cell with the test that showed it:
 docs/use/guarantees.md.
 """

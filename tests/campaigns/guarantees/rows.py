@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cell:
-    """What holds, and the test that shows it: `file::name`, with the parameters' id in brackets if
-    it has several.
+    """Claim, and the test that shows it: `file::name`, with the parameters' id in brackets if it
+    has several.
     """
 
     claim: str
@@ -35,12 +35,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """Name that tells it from the others."""
         return f"{self.operation}, {self.mode}, {self.index}, {self.type}"
 
     @property
     def cells(self) -> tuple[Cell | None, ...]:
-        """Those of the four columns of phenomena."""
+        """Cells of the four columns of phenomena."""
         return self.duplicates, self.lost_update, self.write_skew, self.reader
 
 
@@ -272,6 +272,6 @@ ROWS = (
 
 
 def named() -> Iterator[str]:
-    """Those that the cells name."""
+    """Tests that the cells name."""
     for row in ROWS:
         yield from (cell.test for cell in row.cells if cell is not None)

@@ -8,7 +8,7 @@
     python -m tests.campaigns.history --table                    only the page, from the results
                                                                  that are there
 
-Each run is a process of its own, ended after HISTORY_SECONDS (900). Its result is one file in
+Each run is a separate process, ended after HISTORY_SECONDS (900). Its result is one file in
 docs/results/raw/history. Exit status 1 when something is there that was promised not to be, or when
 a run has no result.
 """
@@ -49,7 +49,7 @@ TESTED = (
     "tests/campaigns/history",
     "tests/support/harness/local.py",
 )
-"""What a result depends on."""
+"""Files that a result depends on."""
 NOT_TESTED = (":!spark-images/etcd-lock/src/test", ":!tests/campaigns/history/page.py", ":!**/*.md")
 
 
@@ -65,7 +65,7 @@ def commit() -> str:
 
 
 def path(cell: Cell) -> Path:
-    """Where the result of a run is kept."""
+    """File with the result of a run."""
     return STORE / f"{cell.name.replace('/', '-').lower()}.json"
 
 
@@ -75,7 +75,7 @@ def load(cell: Cell) -> dict[str, Any] | None:
 
 
 def apart(cell: Cell, *, rounds: int, chance: int) -> dict[str, Any]:
-    """The run in a process of its own; its folder is removed when it is ok."""
+    """The run in a separate process; its folder is removed when it is ok."""
     for place in (OUT, STORE):
         place.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="history-"))

@@ -1,12 +1,14 @@
-"""Which of Adya's phenomena a history of list-append transactions shows.
+"""Checker for Adya's phenomena in a history of list-append transactions.
 
 Pure: no I/O.
 
 A version of a key is the list that a transaction left there; the elements of a key are unique, so a
-list that was read tells who wrote it: whoever appended its last element. The order of a key's
+list that was read names its writer: the one that appended its last element. The order of a key's
 versions is not guessed: the history has it, as the table's commits have it.
 
-    ww   installed the next version of a key wr read a version of it rw read the version before it
+    ww   installed the next version of a key
+    wr   read a version of it
+    rw   read the version before it
 
     G0          cycle of ww
     G1a         a version of a transaction that did not commit was read
@@ -31,7 +33,7 @@ Version = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Transaction:
-    """What one transaction saw and did.
+    """Reads and writes of one transaction.
 
     `reads`: the lists that it read; `writes`: the lists that it left, in order, the last one stays.
 
@@ -75,12 +77,13 @@ class Broken(ValueError):
 
 
 FORBIDDEN = ("G0", "G1a", "G1b", "G1c", "G-single", "G-SI")
-"""What snapshot isolation does not show."""
+"""Phenomena that snapshot isolation excludes."""
 KINDS = (*FORBIDDEN, "G2")
 
 
 def writers(history: History) -> dict[tuple[Key, str], tuple[Transaction, int]]:
-    """Who appended an element to a key, and which of its versions of the key ends with it.
+    """Transaction that appended each element to a key, and the number of its version that ends with
+    it.
 
     Raises Broken.
     """
@@ -120,7 +123,7 @@ def edges(history: History) -> list[Edge]:
             if version:
                 writer = by_element.get((key, version[-1]))
                 if writer is None or writer[0].name not in place.get(key, {}):
-                    continue  # aborted or unknown: a read of its own kind
+                    continue  # aborted or unknown: a separate kind of read
                 at = place[key][writer[0].name]
                 found.append(Edge(writer[0].name, reader.name, "wr", key))
             if at + 1 < len(names):

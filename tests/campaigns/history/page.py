@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.campaigns.history.run import CELLS, Cell
 from tests.support import ROOT
-from tests.support.evidence import DIRECT, Evidence, none_of, replaced
+from tests.support.evidence import DIRECT, Evidence, none_of, of_storage, replaced
 
 TARGET = ROOT / "docs" / "results" / "history.md"
 Result = Mapping[str, Any]
@@ -52,7 +52,8 @@ possible (R5) |
 
 def page(load: Callable[[Cell], Result | None]) -> str:
     """The whole page."""
-    found = [result for cell in CELLS if (result := load(cell)) is not None]
+    results = {cell.name: result for cell in CELLS if (result := load(cell)) is not None}
+    found = list(results.values())
     lines = [
         HEAD,
         str(
@@ -60,6 +61,7 @@ def page(load: Callable[[Cell], Result | None]) -> str:
                 found,
                 f"{len(found)} of {len(CELLS)}",
                 left_out=f"{replaced.told(found)}; a run that was cut off leaves no result",
+                more=(of_storage({name: str(result["commit"]) for name, result in results.items()}),),
                 direct=DIRECT,
             )
         ),
@@ -109,7 +111,7 @@ def _row(cell: Cell, result: Result | None) -> str:
 
 
 def _bounds(load: Callable[[Cell], Result | None]) -> list[str]:
-    """What the zeros of each run leave open."""
+    """Upper bounds that the zeros of each run leave open."""
     lines = []
     for cell in CELLS:
         if found := (load(cell) or {}).get("found"):

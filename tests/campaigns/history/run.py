@@ -25,7 +25,9 @@ AGENT = "agent-history"
 LIMIT = 1500.0
 """Seconds for one step on a machine with much else to do; nothing is measured."""
 RETRIES = 20
-"""Of a writer in its process: with three writers on one file group two of three tries are lost."""
+"""Tries of a writer in its process: with three writers on one file group two of three tries are
+lost.
+"""
 ATTEMPTS = 40
 AUDITED = ("origin", "files", "owners", "metadata", "late")
 """Not `overlap`: that is what modes and workloads differ in."""
@@ -33,7 +35,7 @@ AUDITED = ("origin", "files", "owners", "metadata", "late")
 
 @dataclass(frozen=True)
 class Cell:
-    """What a run is about. `how`: how the writers read the table (transactions.py)."""
+    """Parameters of a run. `how`: the writers' way of reading the table (transactions.py)."""
 
     type: str
     mode: str
@@ -47,7 +49,7 @@ class Cell:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What of a HudiTable's spec it takes."""
+        """Part of a HudiTable's spec that it needs."""
         index: dict[str, Any] = {"type": self.index} | ({"buckets": 1} if self.index == "Bucket" else {})
         return {
             "type": {"cow": "CopyOnWrite", "mor": "MergeOnRead"}[self.type],
@@ -195,18 +197,18 @@ class Run:
     # -- what came of it
 
     def notes(self) -> list[dict[str, Any]]:
-        """What every try has seen and wanted."""
+        """Notes of every try: what it read and what it wanted to write."""
         paths = sorted(path for path in self.folder.iterdir() if path.suffix[1:].isdigit())
         return [note for path in paths for note in parse_notes(path.read_text())]
 
     def found(self) -> Found:
-        """What the history shows."""
+        """Result of judging the history."""
         return judge(self.notes(), commits(self.table), final(self.table), self.rounds)
 
     def audited(self) -> dict[str, str]:
-        """What the audit does not find to be OK: `audit.name: sentence` with the outcome.
+        """Checks of the audit that are not OK: `audit.name: sentence` with the outcome.
 
-        Without the rows, for with lost updates there is no telling which there should be.
+        Rows are not checked: with lost updates the right ones are unknown.
         """
         for _ in range(oracle.TIMES):
             checks = [one for one in self.table.audit(only=AUDITED).checks if one.name in AUDITED]
@@ -233,7 +235,7 @@ def not_ok(checks: Iterable[Check]) -> dict[str, str]:
 
 
 def check(cell: Cell, found: Found) -> list[str]:
-    """What is there that was promised not to be."""
+    """Findings that the promise of the cell excludes."""
     return {
         "": [],
         "snapshot": [*found.broken, *found.inserted_twice],
@@ -255,7 +257,7 @@ def judged(wrong: list[str], audited: Mapping[str, str], met: int) -> tuple[str,
 
 
 def run(cell: Cell, folder: Path, *, rounds: int, seed_of_chance: int) -> dict[str, Any]:
-    """A run with an etcd and an agent of its own, for `make history`."""
+    """A run with its own etcd and agent, for `make history`."""
     begin = time.monotonic()
     world = World(folder)
     try:

@@ -7,8 +7,8 @@ saw (source.python, function `transactions`).
     insert     looks for a key, inserts it when it is not there
 
 A row's `v` is what it holds (a list, a balance, nothing) and, as its last word, the mark of the try
-that wrote it. Notes are one JSON object a line: what was read does not go away when the try fails.
-`at` is the second before the read.
+that wrote it. Notes are one JSON object a line: the note of a read does not go away when the try
+fails. `at` is the second before the read.
 """
 
 from __future__ import annotations

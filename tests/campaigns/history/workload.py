@@ -1,4 +1,4 @@
-"""What the writers of a history do, and what came out of it.
+"""Steps of the writers of a history, and evaluation of its results.
 
 Pure: no I/O.
 
@@ -75,7 +75,7 @@ class Commit:
 
 @dataclass
 class Found:
-    """What a run shows. Each number is one of what the name says; `of_*`: of how many."""
+    """Result of a run. Each number counts what its name says; `of_*`: the total."""
 
     commits: int
     anomalies: dict[str, int]
@@ -94,7 +94,7 @@ class Found:
 
     @property
     def broken(self) -> list[str]:
-        """What snapshot isolation with the first committer winning does not allow."""
+        """Findings that snapshot isolation with the first committer winning excludes."""
         kinds = [f"{kind}: {n}" for kind, n in self.anomalies.items() if kind in FORBIDDEN and n]
         return [
             *kinds,
@@ -103,13 +103,13 @@ class Found:
 
     @property
     def inserted_twice(self) -> list[str]:
-        """What `concurrency.insertConflicts: Key`, the default, does not allow (I13)."""
+        """Findings that `concurrency.insertConflicts: Key`, the default, excludes (I13)."""
         twice = self.twice_existing + self.twice_new
         return [f"keys twice: {twice}"] if twice else []
 
     @property
     def not_serializable(self) -> list[str]:
-        """What no order of the writers, one after another, can show."""
+        """Findings that no serial order of the writers can show."""
         more = {"G2": self.anomalies.get("G2", 0), "overdrawn": self.overdrawn}
         return [*self.broken, *(f"{name}: {n}" for name, n in more.items() if n), *self.inserted_twice]
 
@@ -184,8 +184,8 @@ def judge(
 
 
 def met(notes: Iterable[Mapping[str, Any]], commits: Sequence[Commit]) -> int:
-    """How many committed transactions have read between the read and the commit of another
-    writer's; of a note without `at` it is not known, and it counts as one that has met nobody.
+    """Number of committed transactions that read between the read and the commit of another
+    writer's; for a note without `at` this is unknown, and it counts as one that has met nobody.
     """
     ends = {mark(v): commit.completion for commit in commits for v in commit.rows.values()}
     spans = [

@@ -18,6 +18,6 @@ def rounds(kind: str, commit: str = "") -> list[dict[str, Any]]:
 
 
 def earlier() -> dict[str, dict[str, Any]]:
-    """By kind, what the page said of rounds before those that are kept."""
+    """By kind, the text of the page on rounds before those that are kept."""
     paths = {kind: OUT / f"earlier-{kind}.json" for kind in KINDS}
     return {kind: json.loads(path.read_text()) for kind, path in paths.items() if path.exists()}

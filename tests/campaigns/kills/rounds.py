@@ -187,8 +187,8 @@ class Round:
         return ended and cluster.is_true(self.space.get("hudiwriter", name), "Suspended")
 
     def check(self, kills: int) -> str:
-        """``ok``, or what is wrong: every row of every acknowledged commit once and nothing else,
-        and all that the audit looks at.
+        """``ok``, or the error: every row of every acknowledged commit must be there once and
+        nothing else, and all that the audit checks.
         """
         wanted = [written(batches=kills + 1, rows=ROWS)]
         for number in range(LIVE):

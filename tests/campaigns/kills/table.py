@@ -30,8 +30,8 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | None = None) -> str:
-    """What is known of one kind: every round that there is, with the commits that they were run
-    with; then rounds before these, of which nothing was kept but what the page said.
+    """Section about one kind: every round that there is, with the commits that they were run with;
+    then earlier rounds, of which only the text of the page was kept.
     """
     parts = [
         f"## {TITLES[kind]}",
@@ -45,7 +45,7 @@ def section(kind: str, rounds: list[dict[str, Any]], earlier: dict[str, Any] | N
 
 
 def _bound(kills: int) -> str:
-    """What so many kills without a lost row leave open."""
+    """Upper bound that this number of kills without a lost row leaves open."""
     return f"Kills after which rows were lost, doubled or phantom: {none_of(kills)}."
 
 
@@ -101,7 +101,7 @@ def _since(rounds: list[dict[str, Any]]) -> str:
     """From which round on one that hangs has left a result: the first with the field."""
     kept = [one for one in rounds if "stuck" in one]
     if not kept:
-        return "All these rounds are of a harness that kept none that hung: how many there were is not known."
+        return "The harness of these rounds did not record rounds that hung; their number is unknown."
     first = min(kept, key=lambda one: str(one["at"]))
     return (
         f"Rounds that hang are kept since {as_said(first['commit'])} ({first['at'][:10]}); how many there were "

@@ -10,7 +10,7 @@ docs/results/matrix.md.
                                                                   that are there
     python -m tests.campaigns.matrix --list                       the names of the cells
 
-Each cell is a process of its own, ended after MATRIX_CELL_SECONDS (180). Its result is one file in
+Each cell is a separate process, ended after MATRIX_CELL_SECONDS (180). Its result is one file in
 docs/results/raw/matrix, so that a run that was cut off is continued. Exit status 1 when a cell is
 not ok.
 """
@@ -36,9 +36,9 @@ LIMIT = float(os.environ.get("MATRIX_CELL_SECONDS", "180"))
 
 
 def run_cell(cell: Cell, *, limit: float = LIMIT) -> dict[str, Any]:
-    """Run one cell in a process of its own.
+    """Run one cell in a separate process.
 
-    What it has left is removed when it is ok, else its folder is named in the result.
+    Its files are removed when it is ok, else its folder is named in the result.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"matrix-{cell.file}-"))
     results.OUT.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ class Test:
     number: int
     title: str
     eager: bool = False
-    """Failed writes are cleaned by whoever writes next."""
+    """Failed writes are cleaned by the next writer."""
     metadata: bool = True
     """With Hudi's metadata table."""
     async_clean: bool = False

@@ -17,7 +17,7 @@ from tests.campaigns.matrix.workload import OLD, Batch, batch
 
 POLICY = "hoodie.clean.failed.writes.policy"
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
-"""What makes Hudi clean eagerly: with optimistic control it takes the policy for lazy."""
+"""Option that makes Hudi clean eagerly: with optimistic control it takes the policy for lazy."""
 
 
 def asked(setup: Setup) -> dict[str, str]:
@@ -28,7 +28,7 @@ def asked(setup: Setup) -> dict[str, str]:
 
 
 def refusals(wanted: dict[str, str]) -> list[str]:
-    """What the operator says to a table and to a writer with these options."""
+    """Messages with which the operator refuses these options for a table and for a writer."""
     metadata = {"namespace": "default", "name": "eager", "uid": "u"}
     table = {
         "metadata": metadata,
@@ -84,7 +84,7 @@ def _by_option(setup: Setup, theirs: Batch) -> str:
 
 
 def _by_application(setup: Setup, theirs: Batch) -> str:
-    """A program that writes with options of its own."""
+    """A program that writes with its own options."""
     result, code = setup.folder / "eager.json", setup.folder / "code"
     code.mkdir()
     main = Path(__file__).with_name("eager_app.py")

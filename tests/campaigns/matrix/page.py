@@ -154,7 +154,7 @@ def _commits(keys: Mapping[str, str]) -> list[str]:
 
 
 def _services(run: Mapping[Cell, Result], before: Result | None) -> list[str]:
-    """What table services did; clustering is named although there may be none."""
+    """Counts of table services; clustering is named even if there was none."""
     lines = []
     counted = [dict(result["counts"]) for result in run.values() if result.get("counts")]
     if counted:

@@ -19,9 +19,9 @@ _BEGUN = re.compile(r"(\d{17})\.(?:(?:deltacommit|replacecommit|commit)\.(?:requ
 
 @dataclass(frozen=True)
 class Due:
-    """What file names of the timeline say is there to be given.
+    """Commits that a pull has to return, by the file names of the timeline.
 
-    A parser of its own, as the reader's may be wrong.
+    This parser is separate from the reader's, which may be wrong.
     """
 
     completed: frozenset[str]

@@ -20,7 +20,7 @@ OUT = ROOT / "build" / "matrix"
 """Logs."""
 STORE = RAW / "matrix"
 BEFORE = STORE / "before.json"
-"""What services did in runs whose own numbers were not kept, in all of them together."""
+"""Counts of services, in total, for the runs whose own numbers were not kept."""
 TESTED = (
     "operator/hudi_contract",
     "operator/hudi_operator/api",
@@ -30,7 +30,7 @@ TESTED = (
     "tests/support/harness",
     "tests/campaigns/matrix",
 )
-"""What an outcome depends on: a commit that touches nothing of it leaves results valid."""
+"""Files that an outcome depends on: a commit that changes none of them leaves results valid."""
 NOT_TESTED = (
     ":!spark-images/etcd-lock/src/test",
     ":!tests/campaigns/matrix/page.py",

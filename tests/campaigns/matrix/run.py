@@ -16,7 +16,7 @@ from tests.support.harness.local import Process
 
 
 def run(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Play a cell; returns its result. What is not as it must be raises AssertionError."""
+    """Play a cell; returns its result. Any deviation raises AssertionError."""
     begin = time.monotonic()
     setup = Setup(cell, folder)
     try:
@@ -50,7 +50,7 @@ def _written(setup: Setup) -> dict[str, Any]:
 
 
 def _counts(setup: Setup, job: Work) -> dict[str, int]:
-    """What happened, for the page."""
+    """Counts for the page."""
     kinds = {"compactions": "compaction", "clusterings": "clustering", "cleans": "clean"}
     return {
         "commits": job.commits,
@@ -98,8 +98,8 @@ def _killed(setup: Setup, name: str, writer: Process, batches: list[Any]) -> Pro
 
 
 def _serviced(setup: Setup, writer: Process, look: Callable[[], None]) -> list[str]:
-    """Where services run beside writers, these wait for them: the last commits come after a
-    compaction and a clean.
+    """Let table services run while writers wait for them: the last commits come after a compaction
+    and a clean.
     """
     if setup.cell.test.incremental:
         setup.reached(CLEANED, writer)

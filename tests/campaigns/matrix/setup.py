@@ -130,7 +130,7 @@ class Setup:
         )
 
     def ended(self, process: Process) -> dict[str, Any]:
-        """What a writer that has done everything says."""
+        """Termination message of a writer that has done everything."""
         assert process.wait(LIMIT) == 0, process.log()[-4000:]
         return process.termination()
 

@@ -1,4 +1,5 @@
-"""What the writers of a cell write, where they wait, and the rows that must be there in the end.
+"""Batches of the writers of a cell, the points at which they wait, and the rows that must be there
+in the end.
 
 Pure: no I/O.
 
@@ -11,7 +12,7 @@ A gate is a file. `after`: the writer waits before it gives the batch, all befor
 
 Each quick commit is made while w1's slow write is inflight: disjoint, then the slow one, which
 began first, ends last; overlapping, then it has to lose. In the cells about new keys both insert
-the same keys into a partition without files, each into a file group of its own. The column is added
+the same keys into a partition without files, each into a separate file group. The column is added
 while no other write is inflight; w1 does not know it, and goes on. In [lost] the writer is killed.
 r2 and r3 wait for table services where these run beside writers.
 """
@@ -36,7 +37,7 @@ class Race:
     """A quick commit of w2 while a slow write of w1 is inflight; `conflict`: on one file group, or
     of the same new keys.
 
-    `next_*`: who is there has committed.
+    `next_*`: the writers that are there have committed.
     """
 
     slow: str
@@ -66,7 +67,7 @@ class Work:
 
     @property
     def commits(self) -> int:
-        """How many commits of writers there must be."""
+        """Number of commits of writers that there must be."""
         return len(self.one) + len(self.two)
 
 
@@ -108,8 +109,8 @@ def _rest(*, n: int | None) -> list[Batch]:
 
 def _two(cell: Cell, *, killed: bool) -> Work:
     disjoint = cell.writers == "disjoint"
-    # Who loses a race begins anew, and no longer ends out of order: so the incremental reader sees
-    # one race of each kind.
+    # A writer that loses a race starts over, and no longer ends out of order: so the incremental
+    # reader sees one race of each kind.
     places = [("a", "b")] if disjoint else [("c", "a"), ("a", "a")] if cell.test.incremental else [("a", "a")]
     if cell.test.new_keys:
         places = [("c", "c")]

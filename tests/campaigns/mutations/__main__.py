@@ -42,7 +42,7 @@ def _tiers(text: str) -> tuple[str, ...]:
 
 
 def _other_lane(given: argparse.Namespace) -> subprocess.Popen[bytes]:
-    """The same for the other tiers, in a process and a copy of its own."""
+    """The same for the other tiers, in a separate process and copy."""
     command = [
         sys.executable,
         "-m",

@@ -31,7 +31,7 @@ SHOWN = 200
 """Characters of what a test said that are kept."""
 CAUGHT, SURVIVED, INVALID, NO_END = "caught", "survived", "invalid", "no end"
 _NO_END = re.compile(rf"no end after |\w+(\[.*?\])?: ({judges.TIMED_OUT.pattern})")
-"""What was kept of a test that did not end: by the runner's limit, or, behind its name, its own."""
+"""Stored text of a test that did not end: by the runner's limit, or, after its name, its own."""
 RELEVANT = {
     "unit": (
         "operator/hudi_contract/",
@@ -61,12 +61,12 @@ RELEVANT = {
         "pyproject.toml",
     ),
 }
-"""What the outcome of a tier's tests depends on."""
+"""Files that the outcome of a tier's tests depends on."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one mutation.
+    """Outcome of one mutation.
 
     ``told``: the first line of each failed test by its name, or why it is invalid (key empty).
     """
@@ -90,7 +90,7 @@ def own_key(one: Mutation, names: list[str], root: Path = ROOT) -> str:
     those share with others; of all these the substance.
 
     Other product code counts too, strictly speaking; then each change would cost a whole run.
-    `--again` asks everything anew. Raises Drifted.
+    `--again` asks everything again. Raises Drifted.
     """
     tests = {test.partition("::")[0] for test in one.tests}
     named = frozenset(test.partition("::")[2] for test in one.tests)
@@ -108,7 +108,7 @@ def verdict(one: Mutation, seen: judges.Seen, seconds: float) -> Verdict:
     """Caught: every named test has failed.
 
     Survived: one has passed. No end: one did not end in its time, so that nobody knows what it
-    would have said. Invalid: that cannot be told.
+    would have said. Invalid: that is not known.
     """
     if seen.endless and not set(one.tests) & seen.passed:
         return Verdict(NO_END, seen.endless, seconds)

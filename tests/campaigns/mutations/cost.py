@@ -1,4 +1,4 @@
-"""What each test of the hudi tier costs, and which mutations it alone is named for.
+"""Cost of each test of the hudi tier, and the mutations that only this test is named for.
 
     python -m tests.campaigns.mutations.cost [PYTEST OPTIONS]
 

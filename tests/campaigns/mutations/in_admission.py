@@ -239,6 +239,27 @@ GATES = (
         f"{GATE}::test_an_empty_etcd_that_should_not_be_empty_gets_no_gate",
     ),
     mutation(
+        "a-forgetful-etcd-is-trusted",
+        "F620 I2 I11",
+        "an etcd that was set back is used if its revision is higher than before",
+        o(
+            "plan/gate/gate",
+            "if view.etcd.gate is not None and etcd.forgotten > gate.accepted_floor:",
+            "if view.etcd.gate is None and etcd.forgotten > gate.accepted_floor:",
+        ),
+        f"{GATE}::test_an_etcd_that_was_set_back_freezes_although_its_revision_did_not_go_back",
+        f"{GATE}::test_a_table_that_is_made_after_etcd_was_set_back_is_not_frozen",
+    ),
+    mutation(
+        "nobody-minds-the-pulse",
+        "F620 I2 I11",
+        "only a revision that went back tells that etcd was set back",
+        o("adapters/etcd", "was.pulse if answer.pulse < was.pulse else 0)", "0)"),
+        "tests/tiers/unit/adapters/test_errors_and_metrics.py::test_each_loss_is_found_once_and_outlives_the_process",
+        "tests/tiers/component/operator/test_etcd_faults.py::"
+        "test_an_etcd_set_back_below_a_higher_revision_freezes_and_forgets_no_fence",
+    ),
+    mutation(
         "another-etcd-is-trusted",
         "F10 I11",
         "an etcd that is another cluster than the one that wrote the gate is used",

@@ -1,4 +1,4 @@
-"""Mutations of adoption, of what is told about writers without the lock, and of savepoints."""
+"""Mutations of adoption, of reports on writers without the lock, and of savepoints."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Mutations of the agent: look and roll back, sweep, settling, services, archival.
 
-And of what a writer believes of its own commits.
+And of a writer's conclusions about its own commits.
 """
 
 from __future__ import annotations

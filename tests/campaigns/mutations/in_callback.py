@@ -1,5 +1,5 @@
-"""Mutations of the commit callback: what is told, in which order, when it counts as told, and where
-nothing is ever sent.
+"""Mutations of the commit callback: the content and order of events, their acknowledgement, and the
+addresses to which nothing is ever sent.
 """
 
 from __future__ import annotations

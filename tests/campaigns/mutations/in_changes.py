@@ -1,5 +1,5 @@
-"""Mutations of changes beside running writers and agents: what is in force until a change is made,
-what it waits for, and what makes it void.
+"""Mutations of changes beside running writers and agents: the settings in force until a change is
+made, its waits, and the reasons that make it void.
 """
 
 from __future__ import annotations

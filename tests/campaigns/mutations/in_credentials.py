@@ -1,4 +1,4 @@
-"""Mutations of the mode Credentials: what is proof, with which credentials, and for how long."""
+"""Mutations of the mode Credentials: valid proofs, their credentials, and their duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a package of the Java module may use: the rules of HouseTest.
+"""Imports that the Java module's packages may use: the rules of HouseTest.
 
 Those of Python have tests that break each contract of import-linter by itself
 (tests/tiers/unit/layout/test_import_contracts.py).

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, PROOF, RULES, o
+from tests.campaigns.mutations.in_settling import ADAPTER, MANIFESTS, OBSERVE, PHASES, PROOF, RULES, o
 from tests.campaigns.mutations.mutation import Edit, mutation
 
 BESIDE = "tests/tiers/unit/plan/fencing/test_containers_beside.py"
 EVENTS = "tests/tiers/unit/control/test_events_last.py"
 LIMIT = "tests/tiers/unit/control/test_event_limit.py"
+EVIDENCE = "tests/tiers/unit/plan/fencing/test_pod_evidence.py"
+SIMULATED = "tests/tiers/unit/plan/test_simulated.py"
+SUSPECTS = "tests/tiers/unit/plan/fencing/test_suspects.py"
+SUCCESSORS = "tests/tiers/unit/plan/writers/test_successors.py"
+UNNAMED = "tests/tiers/unit/plan/fencing/test_lost_without_record.py"
+SETTLE = "tests/tiers/unit/contract/test_settle.py"
 FEED = "tests/tiers/unit/plan/test_commit_feed.py"
 RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
@@ -68,6 +74,184 @@ BOOTS = (
             "if not whole:",
         ),
         f"{SIGHTINGS}::test_a_note_of_something_else_proves_nothing",
+    ),
+)
+
+NODES = (
+    mutation(
+        "a-node-that-was-not-read-is-gone",
+        "I1 I11 F610",
+        "a node that nobody asked for counts as deleted",
+        o("model/proof", "if not nodes.gone(subject.node):", "if not nodes:"),
+        f"{PROOF}::test_a_node_that_nobody_asked_for_is_not_gone",
+    ),
+    mutation(
+        "the-nodes-of-gone-executors-are-not-read",
+        "F610 availability",
+        "the node of an executor whose object is gone is not asked for",
+        o(
+            "plan/fencing/absence",
+            "        names |= {pod.node for record in unsettled for pod in record.pods.values()}\n",
+            "",
+        ),
+        f"{OBSERVE}::test_the_nodes_of_executors_that_are_gone_are_asked_for",
+        f"{SIMULATED}::test_the_node_of_a_vanished_executor_is_asked_for",
+    ),
+)
+
+EXECUTORS = (
+    mutation(
+        "evidence-goes-before-the-object",
+        "F611 availability",
+        "an executor's evidence is dropped while its kubelet, or somebody else's finalizer, keeps the object",
+        o(
+            "plan/fencing/evidence",
+            "return _drop(view, pod) if pod.goes_with(EVIDENCE_FINALIZER) else []",
+            "return _drop(view, pod)",
+        ),
+        f"{EVIDENCE}::test_of_a_living_drivers_executor_it_goes_with_the_object_only",
+        f"{SIMULATED}::test_executors_that_have_just_ended_are_proven_with_their_driver",
+    ),
+)
+
+NUMBERS = (
+    mutation(
+        "a-pods-name-says-whose-incarnation-it-is",
+        "I1 F612",
+        "the end of another pod of that name proves an incarnation dead",
+        o(
+            "plan/core/view",
+            'told("pod_uid") or once.uids.get((namespace, pod), ""), told("node")',
+            'once.uids.get((namespace, pod), "") or told("pod_uid"), told("node")',
+        ),
+        f"{SUSPECTS}::test_an_incarnation_is_of_the_pod_that_it_registered_from",
+    ),
+    mutation(
+        "a-number-that-only-etcd-remembers-is-given-again",
+        "I1 F612",
+        "a second pod gets the number of an attempt whose process lives",
+        o(
+            "plan/writers/admission",
+            "return max(told, *(view.numbers_in_etcd(writer.spec) if writer.spec is not None else ()), 0) + 1",
+            "return told + 1",
+        ),
+        f"{SUCCESSORS}::test_a_number_that_only_etcd_remembers_is_not_given_again",
+    ),
+    mutation(
+        "who-is-in-no-status-is-in-nobodys-way",
+        "I9 F5 F612",
+        "an attempt starts while an earlier one, which only etcd knows, holds the lock",
+        o(
+            "plan/writers/admission",
+            "    if forgotten is not None:\n",
+            "    if forgotten is not None and t.writer is None:\n",
+        ),
+        f"{SUCCESSORS}::test_a_number_that_only_etcd_remembers_is_not_given_again",
+    ),
+)
+
+UNRECORDED = (
+    mutation(
+        "without-a-record-only-the-kubelet-is-heard",
+        "F613 availability",
+        "the evidence of a pod that no settle record names is kept for ever when its node is lost",
+        o(
+            "plan/fencing/evidence",
+            "return prove(_subject(view, pod), pod, view.nodes, view.table.fencing) is not None",
+            "return prove(_subject(view, pod), pod, view.nodes, type(view.table.fencing)()) is not None",
+        ),
+        f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
+    ),
+    mutation(
+        "an-attempt-without-registration-waits-for-its-node",
+        "F613 availability",
+        "an attempt that has not registered stays active while its node does not come back",
+        o("plan/writers/attempts", "return not attempt.admitted and _is_lost(view, pod)", "return False"),
+        f"{UNNAMED}::test_an_attempt_that_never_registered_ends_with_its_node",
+        f"{UNNAMED}::test_it_does_not_keep_a_writer_from_being_suspended",
+    ),
+    mutation(
+        "a-lost-attempt-ends-before-its-admission-does",
+        "F23 F613",
+        "an attempt of a lost node ends although it may still register",
+        o(
+            "plan/writers/attempts",
+            "return not attempt.admitted and _is_lost(view, pod)",
+            "return _is_lost(view, pod)",
+        ),
+        f"{UNNAMED}::test_one_that_has_registered_meanwhile_is_fenced",
+    ),
+    mutation(
+        "a-node-that-blinks-ends-attempts",
+        "F613 availability",
+        "an attempt is given up while it may still end by itself",
+        o(
+            "plan/writers/attempts",
+            "return pod.deleting and silent and over is not None and view.earliest_ms > over",
+            "return pod.deleting and silent",
+        ),
+        f"{UNNAMED}::test_an_attempt_that_never_registered_ends_with_its_node",
+    ),
+    mutation(
+        "pods-without-a-record-are-told-to-nobody",
+        "F613 availability",
+        "nobody is told which pod keeps a deletion from coming to its end",
+        o("plan/table_status", "    proofs += [*left[:LEFT_NAMED], *others]\n", ""),
+        f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
+    ),
+)
+
+AGENTS = (
+    mutation(
+        "an-admitted-agent-needs-no-evidence",
+        "I1 F23 F615",
+        "an agent's pod goes while this table still lets it register",
+        o(
+            "plan/agent/agent_pods",
+            "        if leaving(pod) and _attempt(pod) in view.etcd.admits:\n",
+            "        if leaving(pod) and pod.uid in view.etcd.admits:\n",
+        ),
+        f"{RULES}::test_an_agents_pod_stays_while_it_is_not_known_who_needs_it",
+    ),
+    mutation(
+        "an-agent-admitted-elsewhere-needs-no-evidence",
+        "I1 F23 F615",
+        "an agent's pod goes while another table still lets it register",
+        o("plan/agent/agent_pods", "    return unproven_uids(etcd) | admitted\n", "    return unproven_uids(etcd)\n"),
+        f"{OBSERVE}::test_a_table_that_admits_a_dead_agent_keeps_its_pod",
+    ),
+)
+
+MANY = (
+    mutation(
+        "a-proven-pod-is-named-twice",
+        "F616 availability",
+        "a settle record keeps the names of pods whose death it has recorded",
+        o(
+            "hudi_contract/settle",
+            "pods={uid: pod for uid, pod in self.pods.items() if uid not in added}",
+            "pods=self.pods",
+        ),
+        f"{SETTLE}::test_a_pod_is_named_until_its_death_is_recorded",
+        f"{PHASES}::test_more_executors_than_a_record_can_name",
+    ),
+    mutation(
+        "a-record-that-is-too-long-is-written",
+        "F616 availability",
+        "one incarnation with too many pods ends the plan of its table each time",
+        o("plan/fencing/settling", "    if size <= most:\n", "    if size:\n"),
+        f"{PHASES}::test_more_executors_than_a_record_can_name",
+    ),
+    mutation(
+        "a-record-without-names-is-certain",
+        "I2 F616",
+        "the fence of an incarnation is collected although an executor's death is only a person's word",
+        o(
+            "plan/fencing/collection",
+            "{inc.pod_uid, *record.pods, *record.proofs} - ",
+            "{inc.pod_uid, *record.pods} - ",
+        ),
+        "tests/tiers/unit/plan/fencing/test_collection.py::test_a_record_that_is_not_over_or_not_certain_stays",
     ),
 )
 
@@ -155,6 +339,21 @@ REFUSALS = (
             o("plan/agent/agent_pods", "        return silent(pod)\n", "        return silent is None\n"),
         ),
         f"{REFUSED}::test_a_refused_driver_and_a_refused_agent_leave_nothing_behind",
+    ),
+    mutation(
+        "a-node-that-is-back-has-looked",
+        "I1 F27 F614",
+        "a phase that was written while a node was away counts as its kubelet's word when it is back",
+        o("model/proof", "return since < over - 1000 * (pod.grace_seconds or 0)", "return since < over + 1e12"),
+        f"{PROOF}::test_proofs",
+        f"{REFUSED}::test_what_was_written_before_the_node_was_back_is_no_report",
+    ),
+    mutation(
+        "a-node-out-of-service-has-looked",
+        "I1 F27 F614",
+        "what the garbage collector writes of a pod on a node out of service counts as its kubelet's word",
+        o("model/proof", "    if node.out_of_service:\n        return False\n", ""),
+        f"{PROOF}::test_proofs",
     ),
     mutation(
         "any-kubelets-word-counts",

@@ -1,4 +1,4 @@
-"""What others have told goes into a status or a path, and the API server refuses a write."""
+"""Reported values that go into a status or a path, and writes that the API server refuses."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ REFUSED_WRITES = (
         "a writer whose pod cannot be made takes a place of maxWriters for ever",
         o(
             "plan/writers/admission",
-            "elif problem := planned(writer, start := _start(queued)):",
-            "elif (problem := planned(writer, start := _start(queued))) and not start.number:",
+            "elif problem := planned(writer, start := _start(view, queued)):",
+            "elif (problem := planned(writer, start := _start(view, queued))) and not start.number:",
         ),
         f"{_CONTAINED}::test_a_defect_stops_one_writer",
     ),

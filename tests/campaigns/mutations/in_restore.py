@@ -75,6 +75,13 @@ UNDOING = (
         f"{REQUESTS}::test_a_nonce_that_is_there_at_the_beginning_is_never_carried_out",
     ),
     mutation(
+        "what-etcd-forgot-is-restored-again",
+        "I8 F621",
+        "a restore of which an older etcd knows nothing is carried out again",
+        o("plan/gate/gate", "if freeze_reason(view) and view.table.restore", "if not view and view.table.restore"),
+        f"{REQUESTS}::test_an_etcd_that_was_set_back_does_not_restore_again",
+    ),
+    mutation(
         "a-nonce-counts-twice",
         "I8",
         "a nonce that was carried out is carried out again when it comes back",

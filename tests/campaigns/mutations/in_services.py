@@ -1,4 +1,4 @@
-"""Mutations of table services and archival, of what a writer believes of its own commits, of the
+"""Mutations of table services and archival, of a writer's conclusions about its own commits, of the
 columns that it takes, and of the audit.
 """
 

@@ -127,8 +127,8 @@ PROOFS = (
         "a node that is NotReady counts like one that is gone",
         o(
             "model/proof",
-            "    node = nodes.get(subject.node)\n    if node is None:\n        gone",
-            "    node = nodes.get(subject.node)\n    if node is None or not node.ready:\n        gone",
+            "    if node is None:\n        if not nodes.gone(subject.node):\n",
+            "    if node is None or not node.ready:\n        if node is None and not nodes.gone(subject.node):\n",
         ),
         f"{PROOF}::test_trusted_nodes",
     ),

@@ -8,6 +8,9 @@ from tests.campaigns.mutations.mutation import mutation
 
 KAFKA = f"{RUNTIME}/read/test_kafka_positions.py"
 RUN = f"{RUNTIME}/writer/test_run.py"
+DATABASES = f"{RUNTIME}/read/test_jdbc_positions.py"
+DATABASE_SPECS = "tests/tiers/unit/api/test_jdbc_spec.py"
+DATABASE_READS = "tests/tiers/hudi/test_jdbc.py"
 ATTEMPTS = "tests/tiers/unit/plan/writers/test_attempts.py"
 CHANGES = "tests/tiers/unit/plan/writers/test_ending_for_change.py"
 
@@ -183,5 +186,55 @@ STREAMS = (
             "return bool(gate.ends_runs(view))",
         ),
         f"{CHANGES}::test_a_failure_beside_a_change_is_a_failure",
+    ),
+    mutation(
+        "the-lag-of-a-database-is-left-out",
+        "I9 F640",
+        "a row that is committed after rows with greater values is never read",
+        a("read/jdbc_positions", "before(self.kind, self.to, lag)", "before(self.kind, self.to, 0)"),
+        f"{DATABASES}::test_where_the_next_read_begins",
+    ),
+    mutation(
+        "equal-values-are-left-out",
+        "I9 F640",
+        "a read of a database begins behind the position: rows with an equal value are lost",
+        a(
+            "read/jdbc",
+            'within = f"{column} >= {jp.literal(kind, low)} AND {within}"',
+            'within = f"{column} > {jp.literal(kind, low)} AND {within}"',
+        ),
+        f"{DATABASE_READS}::test_a_table_that_changes_between_two_runs",
+    ),
+    mutation(
+        "rows-of-a-database-are-read-again",
+        "I9 F641",
+        "a retry or a lost executor asks the database again, which may answer something else",
+        a("read/jdbc", "reader.load().localCheckpoint()", "reader.load()"),
+        f"{DATABASE_READS}::test_rows_are_read_once",
+    ),
+    mutation(
+        "an-insert-of-a-database-writes-rows-twice",
+        "I9 F640",
+        "rows that are read again are inserted again",
+        o(
+            "api/jdbc",
+            'if operation in ("Insert", "BulkInsert") and duplicates != Duplicates.DROP:',
+            'if operation == "BulkInsert" and duplicates != Duplicates.DROP:',
+        ),
+        f"{DATABASE_SPECS}::test_problems_name_field_value_and_rule",
+    ),
+    mutation(
+        "a-query-leaves-its-parentheses",
+        "F642",
+        "a query closes the parentheses that the runtime puts around it",
+        o("api/jdbc", "        if depth < 0:\n            break\n", ""),
+        f"{DATABASE_SPECS}::test_problems_name_field_value_and_rule",
+    ),
+    mutation(
+        "a-backtick-hides-a-statement",
+        "F642",
+        "between backticks, which are no quotes in PostgreSQL, a query has a second statement",
+        o("api/jdbc", r"\x60[^\x60\x27\x22;\\$#()]*\x60", r"\x60[^\x60]*\x60"),
+        f"{DATABASE_SPECS}::test_nothing_gets_out_of_its_place",
     ),
 )

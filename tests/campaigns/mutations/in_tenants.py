@@ -1319,4 +1319,33 @@ TENANTS = (
         ),
         f"{NAMESPACE_DEFAULTS}::test_a_look_at_one_table_tells_the_others_of_its_namespace",
     ),
+    mutation(
+        "the-kubelet-asks-any-host",
+        "F603 security",
+        "the kubelet sends requests from the node's network for whoever writes a podTemplate",
+        Edit(
+            f"{TEMPLATES}/_names.tpl",
+            '{{- range $j, $kind := list "httpGet" "tcpSocket" }}',
+            '{{- range $j, $kind := list "httpGet" "httpGet" }}',
+        ),
+        f"{CRDS}/test_pod_templates.py::test_the_kubelet_asks_no_other_host",
+    ),
+    mutation(
+        "a-probe-of-another-host-is-rendered",
+        "F603 security",
+        "the kubelet sends requests from the node's network for a podTemplate that no policy has seen",
+        o("api/pod_template", "                yield from _of_handlers(at, container)\n"),
+        f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
+    ),
+    mutation(
+        "leaving-the-mode-credentials-is-free",
+        "F604 security",
+        "whoever may change a table has its Secrets mounted into pods of writers, and their code reads them",
+        Edit(
+            f"{TEMPLATES}/admission-references.yaml",
+            "object.spec.fencing.mode == 'Credentials') &&\n      has(object.spec.storage) &&",
+            "object.spec.fencing.mode == 'Credentials') &&\n      has(object.spec.storage) && 1 > 2 &&",
+        ),
+        f"{CRDS}/test_references.py::test_leaving_the_mode_credentials_needs_the_secrets",
+    ),
 )

@@ -19,13 +19,13 @@ from tests.campaigns.mutations.mutation import JAVA_TESTS, java_class
 MODULE = "spark-images/etcd-lock"
 MAVEN = ("mvn", "-q", "-B", "-f", f"{MODULE}/pom.xml")
 TIERS = ("unit", "model", "java", "component", "hudi")
-"""Those that judge, the cheapest first."""
+"""Tiers that judge, the cheapest first."""
 LANES = (("unit", "model", "component"), ("java", "hudi"))
-"""What may run side by side: the first lane has neither real time nor a JVM in it, but for a few
-tests of the operator with an etcd.
+"""Tiers that may run side by side: the first lane needs neither real time nor a JVM, except for a
+few tests of the operator with an etcd.
 """
 SECONDS = {"unit": 120, "model": 300, "java": 180, "component": 300, "hudi": 600}
-"""What the first test may take, with all set-up."""
+"""Seconds that the first test may take, with all set-up."""
 EACH = {"unit": 5, "model": 60, "java": 10, "component": 60, "hudi": 200}
 """And each more."""
 BROKEN = re.compile(
@@ -45,12 +45,12 @@ def tier(test: str) -> str:
 
 
 TIMED_OUT = re.compile(r"Failed: Timeout \(?>|(java\.util\.concurrent\.)?TimeoutException: \S+\(.*\) timed out")
-"""What a test says that was ended by its own limit of time: nobody has looked at what it shows."""
+"""Message of a test that was ended by its own time limit: its result was not judged."""
 
 
 @dataclass
 class Seen:
-    """What became of tests, by the names that the list has for them.
+    """Results of tests, by their names in the list.
 
     ``invalid`` says why nothing can be concluded; else empty. ``endless``: those that did not end
     in their time, with what was said then.
@@ -85,8 +85,8 @@ def run(tests: Iterable[str], place: Path, scratch: Path, changed: Iterable[str]
 
 
 def batches(tests: Iterable[str]) -> list[list[str]]:
-    """Tests by tier and, of the tiers with a set-up of their own for each file, by file: what is
-    run at once when nothing is mutated.
+    """Tests that run together when nothing is mutated: by tier and, for tiers whose files have
+    separate set-ups, by file.
     """
     found: dict[str, list[str]] = {}
     for test in sorted(tests, key=lambda test: (TIERS.index(tier(test)), test)):
@@ -97,7 +97,7 @@ def batches(tests: Iterable[str]) -> list[list[str]]:
 
 
 def _command(command: tuple[str, ...], place: Path, log: Path, seconds: float) -> int:
-    """Exit code; 124 when the time limit ended it. Everything that it started goes with it."""
+    """Exit code; 124 when the time limit ended it. Everything that it started ends with it."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(place / "operator"), str(place / "spark-images"), str(place))),
@@ -166,7 +166,7 @@ def _settle(seen: Seen) -> None:
 
 
 def python_seen(tests: list[str], report: Path) -> Seen:
-    """What a JUnit report of pytest says about the named tests: one fails when any of its
+    """Results of the named tests in a JUnit report of pytest: a test fails when any of its
     parameters fails.
     """
     seen = Seen()
@@ -243,9 +243,7 @@ def build(place: Path, scratch: Path, *, package: bool = False) -> str:
 
 
 def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) -> Seen:
-    """Mutated sources are compiled into a folder of their own, which comes first on
-    the class path.
-    """
+    """Mutated sources are compiled into a separate folder, which comes first on the class path."""
     log, mutated, path = scratch / "java.log", scratch / "mutated", (scratch / "classpath").read_text()
     shutil.rmtree(mutated, ignore_errors=True)
     mutated.mkdir()
@@ -278,7 +276,7 @@ def _java(tests: list[str], place: Path, scratch: Path, changed: Iterable[str]) 
 
 
 def java_seen(names: dict[str, str], said: str) -> Seen:
-    """What the lines of NamedTests say. ``names``: listed test by ``class#method``."""
+    """Results in the lines of NamedTests. ``names``: listed test by ``class#method``."""
     seen, broken = Seen(), ""
     for line in said.splitlines():
         if not line.startswith("NAMED\t"):

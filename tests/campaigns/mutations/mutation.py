@@ -1,4 +1,4 @@
-"""What a mutation is, and how it is put into a source."""
+"""Definition of a mutation, and its insertion into a source."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FINDINGS = tuple(
 )
 """The findings of docs/design/findings.md, by number."""
 AVAILABILITY = "availability"
-"""What no invariant asks for: that work goes on."""
+"""Rules that work goes on, which no invariant asks for."""
 SECURITY = "security"
-"""Who may do what, and where code comes from: what has no number among the findings."""
+"""Rules about permissions and the origin of code, which have no number among the findings."""
 HOUSE = "house"
-"""What a part of the code may use."""
+"""Rules about the imports that a part of the code may use."""
 UNNUMBERED = (AVAILABILITY, SECURITY, HOUSE)
 REQUIRED = (*INVARIANTS, *FINDINGS[:12])
-"""What may not be without a mutation; of the later findings those are covered that the code has a
+"""Rules that must have a mutation; of the later findings those are covered that the code has a
 place for.
 """
 
@@ -67,7 +67,7 @@ class Edit:
 class Mutation:
     """One deliberate mistake.
 
-    ``says``: what the mutated code does, as a naive design would.
+    ``says``: behaviour of the mutated code, as of a naive design.
 
     ``tests``: ``file::test`` as in tests/campaigns/faults/cases.py; every one of them must fail.
     ``redundant``: why nothing may notice this one alone; it must then survive, and the mutation
@@ -120,7 +120,7 @@ def sources(of: Mutation, root: Path = ROOT) -> dict[str, str]:
 
 
 def missing_tests(tests: Iterable[str], root: Path = ROOT) -> list[str]:
-    """Those of the named tests that do not exist."""
+    """Named tests that do not exist."""
     found = []
     for test in tests:
         file, _, name = test.partition("::")
@@ -131,5 +131,5 @@ def missing_tests(tests: Iterable[str], root: Path = ROOT) -> list[str]:
 
 
 def of(rule: str, mutations: Iterable[Mutation]) -> list[Mutation]:
-    """Mutations that stand for an invariant or finding: those that must be caught."""
+    """Mutations of an invariant or finding: those that must be caught."""
     return [one for one in mutations if rule in one.breaks and not one.redundant]

@@ -1,4 +1,4 @@
-"""docs/results/mutations.md: what was judged, and only that."""
+"""docs/results/mutations.md: the mutations that were judged, and only these."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _rows(campaign: Campaign) -> list[str]:
 
 
 def differences(text: str) -> list[str]:
-    """Where a page is not of the list, or says another outcome or commit than the stored one.
+    """Differences of a page from the list, and from stored outcomes and commits.
 
     Whether an outcome is of earlier code is not compared: that changes with each change of a file.
     """
@@ -131,7 +131,7 @@ def _rules() -> list[str]:
 
 
 def _word(one: Mutation) -> str:
-    """What became of a mutation when it was judged last."""
+    """Outcome of a mutation when it was last judged."""
     found = stored(one)
     if found is None:
         return NOT_RUN

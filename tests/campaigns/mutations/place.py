@@ -29,7 +29,7 @@ def tracked() -> list[str]:
 
 
 class Place:
-    """A directory that equals the checkout, but for one mutation at a time."""
+    """A directory that equals the checkout, except for one mutation at a time."""
 
     def __init__(self, folder: Path = OUT / "copy") -> None:
         self.folder = folder
@@ -81,10 +81,10 @@ def digest(names: list[str], root: Path = ROOT) -> str:
 
 
 def beside(tests: Iterable[str], names: Iterable[str], root: Path = ROOT) -> set[str]:
-    """What files of tests share with others: modules of tests/ that they import, those that these
+    """Files that tests share with others: modules of tests/ that they import, those that these
     import, and fixtures of their folders.
 
-    Of Java tests: the other files of their folders that hold no tests.
+    For Java tests: the other files of their folders that hold no tests.
     """
     known, found, todo = set(names), set[str](), list(tests)
     while todo:

@@ -1,5 +1,5 @@
-"""What of a source an outcome can depend on: not its comments, docstrings and layout, and of a file
-of tests not the tests that nobody has named.
+"""Part of a source that an outcome can depend on: without its comments, docstrings and layout, and
+for a file of tests without the tests that are not named.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m tests.campaigns.pages.api      write the pages
 
-What is said of a field is what its schema says: type, default, bounds, description, and the rules
-that the API server evaluates (CEL) with the message of each.
+The text on a field is made of its schema: type, default, bounds, description, and the rules that
+the API server evaluates (CEL) with the message of each.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _plural(kind: str) -> str:
 
 
 def bounds(schema: JsonDict, *, required: bool) -> list[str]:
-    """What values a field may have."""
+    """Allowed values of a field."""
     found = ["required"] if required else []
     if "default" in schema:
         found.append(f"default {code(shown(schema['default']))}")
@@ -121,7 +121,7 @@ def _range(low: object, high: object, unit: str) -> list[str]:
 
 
 def message(rule: JsonDict) -> str:
-    """What the API server answers; what it fills in is …."""
+    """Message of the API server; a part that it fills in is shown as `…`."""
     if "message" in rule:
         return plain(rule["message"])
     found = re.fullmatch(r'"((?:[^"\\]|\\.)*)"(?:\.format\(\[.*\]\))?', " ".join(rule["messageExpression"].split()))

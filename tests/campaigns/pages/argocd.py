@@ -227,7 +227,7 @@ ACTIONS: dict[tuple[str, str, str], Callable[[JsonDict], JsonDict]] = {
     ("HudiWriter", "succeeded", "restart"): lambda spec: {**spec, "restartNonce": "argocd-1"},
     ("HudiWriter", "failed", "restart"): lambda spec: {**spec, "restartNonce": "argocd-1"},
 }
-"""What an action makes of the spec of an object, by kind, object and action."""
+"""Spec of an object after an action, by kind, object and action."""
 
 
 def objects() -> Iterator[tuple[str, str, JsonDict]]:
@@ -254,7 +254,7 @@ def files() -> dict[Path, str]:
 
 
 def _text(obj: JsonDict) -> str:
-    # Without anchors for what stands in it twice, and with plain texts.
+    # Without anchors for repeated parts, and with plain texts.
     return str(yaml.safe_dump(json.loads(json.dumps(obj)), sort_keys=False, width=110))
 
 

@@ -3,7 +3,7 @@ the chart's README, which has the same list.
 
     python -m tests.campaigns.pages.chart_values      write both
 
-What is said of a value is the comment above it.
+The text on a value is the comment above it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def resolved(schema: JsonDict, root: JsonDict) -> JsonDict:
 
 
 def entries(node: yaml.MappingNode, at: str, schema: JsonDict, root: JsonDict, lines: list[str]) -> Iterator[str]:
-    """A line for each value, and for each group of values that has a comment of its own."""
+    """A line for each value, and for each group of values that has its own comment."""
     for key, value in node.value:
         path = f"{at}.{key.value}" if at else key.value
         own = resolved(resolved(schema, root).get("properties", {}).get(key.value, {}), root)
@@ -78,7 +78,7 @@ def entries(node: yaml.MappingNode, at: str, schema: JsonDict, root: JsonDict, l
 
 
 def _section_above(lines: list[str], at: int) -> re.Match[str] | None:
-    """The title that stands above a key and its comment."""
+    """The title above a key and its comment."""
     while at > 0 and (not lines[at - 1].strip() or lines[at - 1].startswith("#")):
         at -= 1
         if found := SECTION.match(lines[at].strip()):
@@ -120,7 +120,7 @@ def page() -> str:
 
 @wrapping
 def readme() -> str:
-    """What a reader of the packaged chart has: no page of docs/ is in it, so it links to none."""
+    """README of the packaged chart: it contains no page of docs/, so it links to none."""
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     lines = [f"# {chart['name']}", "", f"{chart['description']}.", ""]
     lines.append(

@@ -2,9 +2,9 @@
 
     python -m tests.campaigns.pages.conditions      write the page
 
-Types, reasons and events are what calls in `operator/hudi_operator` name. What a type or an event
-means stands in this module; one that the code has and that is not described here, or the reverse,
-is an error.
+Types, reasons and events are what calls in `operator/hudi_operator` name. This module describes the
+meaning of each type and event; one that the code has and that is not described here, or the
+reverse, is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TYPES = {
         "Stalled": "no progress until a person intervenes (kstatus)",
         "Bootstrapped": "the bootstrap is complete, or none is requested",
         "RollbackPending": "unfinished instants of a dead process wait for the agent",
-        "AwaitingProofOfDeath": "a process is fenced, and there is no proof yet that it has ended",
+        "AwaitingProofOfDeath": "a process is fenced, or its pod deleted, and there is no proof yet that it has ended",
         "ForeignWriters": "another process writes to the table without its lock",
         "ServicesHealthy": "the last run of each table service succeeded",
         "Suspended": "`spec.suspend` is set: no attempt starts",
@@ -162,7 +162,7 @@ CLASSES = {
 
 
 class Module:
-    """One file of the operator, and the names in it that stand for words."""
+    """One file of the operator, and the names in it that denote words."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -185,7 +185,7 @@ class Module:
 
 
 def modules() -> dict[str, Module]:
-    """Those that plan or act, by name: names of two packages do not meet here."""
+    """Modules that plan or act, by name: names of two packages do not collide here."""
     found = {}
     for folder in ("plan", "control"):
         for path in sorted((CODE / folder).rglob("*.py")):
@@ -216,7 +216,7 @@ class Reader:
             return self._named(node.id, module, function)
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
-        if isinstance(node, ast.Call):  # what it answers with when it knows nothing better
+        if isinstance(node, ast.Call):  # its answer when it knows nothing better
             return {
                 word
                 for part in (*node.args, *(one.value for one in node.keywords))

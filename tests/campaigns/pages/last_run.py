@@ -1,4 +1,4 @@
-"""What each group of tests said when it was run last: docs/results/last-run.md.
+"""Last result of each group of tests: docs/results/last-run.md.
 
     python -m tests.campaigns.pages.last_run hudi build/test/hudi.xml
         take over a report of pytest (or a folder of Maven's), run on the commit that is checked out
@@ -11,7 +11,7 @@
         only the pages (this one and docs/results/shown.md)
 
 `make test-all` does this by itself, `make test` and CI do not: they change no file of the checkout.
-A group is a file of tests. Of the tiers hudi and e2e, whose files are not always run whole, each
+A group is a file of tests. In the tiers hudi and e2e, whose files are not always run whole, each
 test has its own last result. With a result stands which contents of the file it is of, so that the
 pages can say without any history whether the test was changed since.
 """
@@ -55,7 +55,7 @@ REPORTS = {
     "hudi-3": ("hudi", "build/test/hudi-3.xml"),
     "e2e": ("e2e", "build/test/e2e.xml"),
 }
-"""What `tests/run` calls a tier: the tier here, and where its reports are."""
+"""Names that `tests/run` uses for tiers: the tier here, and the location of its reports."""
 IN_PARTS = ("hudi", "e2e")
 """Tiers of which single tests are run; of the others a file is run whole."""
 WHOLE = "*"
@@ -93,14 +93,14 @@ other files is not looked at.
 
 
 def files(tier: str) -> list[str]:
-    """The groups of a tier, as they stand in the tree."""
+    """The groups of a tier, as they are in the tree."""
     folder = ROOT / TIERS[tier]
     found = folder.rglob("*Test.java" if tier == "java" else "test_*.py")
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
 def results(tier: str) -> Runs:
-    """What is stored of a tier, of tests that there are; empty: nothing."""
+    """Stored results of a tier, for existing tests; empty: none."""
     path = RESULTS / f"{tier}.json"
     return _there(tier, json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
@@ -126,10 +126,9 @@ def cases(tier: str, reports: Iterable[Path]) -> Iterator[tuple[str, str, str, f
 
 
 def contents(checkout: Path, commit: str, file: str) -> str:
-    """Which contents a file had on a commit of a checkout: ten digits of git's name for them.
+    """Contents of a file on a commit of a checkout: the first ten digits of git's hash.
 
-    Of a commit with changes that are not committed: what the file holds there now. Empty: it
-    cannot be told.
+    For a commit with uncommitted changes: the current contents. Empty: unknown.
     """
     if commit.endswith("+"):
         return held(checkout / file)
@@ -162,8 +161,8 @@ def is_changed(file: str, result: dict[str, Any]) -> bool | None:
 def unmarked(page: str) -> str:
     """A page without what it says of tests that were changed since.
 
-    That is as it was when the page was written: nobody has to write pages anew with each change of
-    a test.
+    This is the state when the page was written: pages need not be rewritten with each change of a
+    test.
     """
     return _MARKS.sub("", page)
 
@@ -175,9 +174,9 @@ def record(
 
     A group of a tier that is run whole gets one result.
 
-    ``whole``: the reports are of whole files also in a tier that is run in parts. What else was
-    kept of these files, of tests that are gone, goes.
-    ``checkout``: that was run, when it is another one.
+    ``whole``: the reports are of whole files also in a tier that is run in parts. Results of these
+    files that belong to removed tests are dropped. ``checkout``: that was run, when it is another
+    one.
     """
     runs, seen = results(tier), set[str]()
     earlier = {file: dict(group) for file, group in runs.items()}
@@ -385,7 +384,7 @@ def page() -> str:
 
 
 def _changed(name: str, group: dict[str, dict[str, Any]]) -> str:
-    """How many results of a group are of an earlier text of its tests."""
+    """Number of results of a group that are of an earlier text of its tests."""
     found = [(is_changed(name, result), int(result["tests"])) for result in group.values()]
     unknown = sum(number for changed, number in found if changed is None)
     number = sum(number for changed, number in found if changed)
@@ -411,7 +410,7 @@ def _short(tier: str, name: str) -> str:
 
 
 def _of_file(test: str, result: dict[str, Any]) -> str:
-    """Which tests of a file a result is of, as the page says it."""
+    """Tests of a file that a result is of, as the page names them."""
     if test == WHOLE:
         return ""
     return f": one of {', '.join(result['names'])}" if test.startswith(WHOLE) else f"::{test}"

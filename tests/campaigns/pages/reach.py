@@ -1,11 +1,11 @@
-"""Who can do what to which asset, and which tests show it: docs/operate/reach.md.
+"""Page on the access of roles to assets, with the tests that show it: docs/operate/reach.md.
 
     python -m tests.campaigns.pages.reach       write the page;
                                                 `python -m tests.campaigns.pages.last_run` does it,
                                                 too
 
-An answer is typed here, beside the tests that show it; that they exist is tested, what they said
-last is read from docs/results/raw/last-run. Where no test shows an answer, it begins with NOT
+Answers are typed here, beside the tests that show them. A test checks that these exist; their last
+results are read from docs/results/raw/last-run. An answer that no test shows begins with NOT
 TESTED. A cell is never empty.
 """
 
@@ -82,7 +82,7 @@ VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
 
 @dataclass(frozen=True)
 class Cell:
-    """What a role can do to an asset, in words, and the tests that show it."""
+    """Access of a role to an asset, in words, and the tests that show it."""
 
     says: str
     tests: tuple[str, ...]

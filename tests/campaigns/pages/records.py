@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.pages.records      write the page
 
-What stands under a field is its docstring; so the page cannot say what the code does not.
+The text under a field is its docstring, so the page says only what the code says.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ KEYS = {
     "Clock": "clock",
     "Fence": "fence/<inc>",
     "Sighting": "seen/<inc>",
+    "Pulse": "P/control/pulse",
     "SettleRecord": "settle/<inc>",
     "AssignmentRecord": "P/control/agents/<agent>/<T>",
     "JobRecord": "job.json",
     "TerminationMessage": "/dev/termination-log",
 }
-"""Where a record stands, when its docstring does not begin with that."""
+"""Location of a record whose docstring does not begin with it."""
 SECTIONS: tuple[tuple[str, ModuleType], ...] = (
     ("The lock protocol", table_keys),
     ("Settling", settle),
@@ -74,7 +75,7 @@ def docs_of(class_: type) -> dict[str, str]:
 
 
 def classes(module: ModuleType, base: type) -> list[type]:
-    """Those that a module defines, in its order."""
+    """Classes that a module defines, in its order."""
     found = [
         one
         for one in vars(module).values()

@@ -1,4 +1,4 @@
-"""What a review of the product's security has found, and what shows the cure: a section of
+"""Findings of the product's security review, and the tests that show the fixes: a section of
 docs/results/shown.md.
 """
 

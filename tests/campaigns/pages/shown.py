@@ -1,14 +1,14 @@
-"""Which run shows which claim, and what it said last: docs/results/shown.md.
+"""Page on the runs that show each claim, with their last results: docs/results/shown.md.
 
     python -m tests.campaigns.pages.shown       write the page;
                                                 `python -m tests.campaigns.pages.last_run` does it,
                                                 too
 
 The claims are the invariants of docs/design/protocol.md, the rows of docs/design/rfc-22.md, the
-forty cases (tests/campaigns/faults/cases.py) and the cures of what a security review has found
-(tests/campaigns/pages/security.py); the runs are read from the tests' source
-(tests/support/evidence/catalog.py), what was said last from docs/results/raw/last-run. Nothing of
-the page is typed but which tests show an invariant.
+forty cases (tests/campaigns/faults/cases.py) and the fixes of findings of a security review
+(tests/campaigns/pages/security.py). The runs are read from the tests' source
+(tests/support/evidence/catalog.py), the last results from docs/results/raw/last-run. Only the tests
+that show an invariant are typed.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ INVARIANTS = {
         "make chaos",
     ),
 }
-"""What shows each invariant of docs/design/protocol.md with the most real parts: of the run of
-every change first, then what is longer.
+"""Tests that show each invariant of docs/design/protocol.md with the most real parts: first those
+of the run of every change, then longer ones.
 """
 BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
 """Words that name no test of a tier, and how what they name is run."""
 ELSEWHERE = {"make demo": ("README", "one run of 2026-11-22, of earlier code")}
-"""What such a word stands on and what it said last, where it has no page of results."""
+"""Evidence and last result of such a word, where it has no page of results."""
 STORES = {"hdfs": "HDFS", "gcs": "GCS"}
 """Fixtures by which a test of the hudi tier has its table in another store than S3."""
 _ROW = re.compile(r"^\| (R[\d, –R]+) \|")
@@ -122,8 +122,10 @@ numbers of [findings](../design/findings.md): tests of the cure, and below them 
 it out again, whose outcomes are in [mutations](mutations.md).
 
 * **On**: as the tests are today; S3 is versitygw; – is neither Spark nor pods.
-* **Run**: *every change* is `make test` and CI, *test-all* is `make test-all` alone, anything else is a
-  command of its own; how many of the named tests; of those *in part* some parameters are left out.
+* **Run**: *every change* is the list of `make test` and CI, which begin no test of component and hudi
+  after 55 minutes, so that a run may leave it out (**Last** says when it was run); *test-all* is
+  `make test-all` alone, anything else is a command of its own; how many of the named tests; of those
+  *in part* some parameters are left out.
 * **Last**: how many of the named tests passed when they were last run and that was noted, with
   each of their parameters ([last-run.md](last-run.md)), the days and commits of that, and what has
   failed or has no noted result. *The test was changed since*: its file holds something else than
@@ -148,19 +150,19 @@ def cases() -> Iterator[tuple[str, list[str]]]:
 
 
 def reviewed() -> Iterator[tuple[str, list[str]]]:
-    """What the security review has found, and the tests of the cures."""
+    """Findings of the security review, and the tests of the fixes."""
     for one in security.FINDINGS:
         yield one.about, list(one.tests)
 
 
 def run(found: tuple[Test, ...]) -> str:
-    """In which runs they are, counted."""
+    """Runs that contain them, with their numbers."""
     kinds = {kind: sum(test.run == kind for test in found) for kind in (EVERY, catalog.PART, ALL)}
     return ", ".join(f"{kind} ({number})" for kind, number in kinds.items() if number)
 
 
 def noted() -> Results:
-    """What is stored of every tier."""
+    """Stored results of every tier."""
     return {file: group for tier in last_run.TIERS for file, group in last_run.results(tier).items()}
 
 
@@ -170,7 +172,7 @@ def has_passed(results: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def last(found: Iterable[Test], stored: Results) -> str:
-    """What the tests have said last."""
+    """Last results of the tests."""
     passed, times, commits, failed, without, cases_of = 0, set[str](), set[str](), list[str](), list[str](), list[str]()
     changed = list[str]()
     found = list(found)
@@ -210,7 +212,7 @@ def _few(names: list[str], most: int = 3) -> str:
 
 
 def on(found: Iterable[Test]) -> str:
-    """What the tests stand on, where it is told by their tier or their source."""
+    """Real parts that the tests use, as far as their tier or their source tells."""
     said = set()
     for test in found:
         if test.file.startswith("tests/tiers/e2e/"):

@@ -1,3 +1,3 @@
-"""What user code may do: the page that is made of what
-`tests/tiers/hudi/test_statements.py` has seen.
+"""Page on the statements of user code, made from the results of
+`tests/tiers/hudi/test_statements.py`.
 """

@@ -92,8 +92,8 @@ does some work after the commit. The stream repeats such a batch at its next sta
 `spark.stop()` does nothing while the program runs: the runtime counts its commits afterwards, and
 then stops Spark.
 
-The columns "local" and "executors" show the outcome in a program that ran beside two other writers
-of the table, one of them in the middle of its write, with Spark's tasks in the driver and in an
+The columns "local" and "executors" show the outcome in a program that ran on a table on S3 beside
+two other writers, one of them in the middle of its write, with Spark's tasks in the driver and in an
 executor (`tests/tiers/hudi/test_statements.py`, which also counts the expected rows and audits the
 table, without the checks `stray`, `unique` and `incremental`). The table is a CopyOnWrite table with
 a Simple index; no other kind was run with the whole list. What shows log files, compactions,
@@ -126,7 +126,7 @@ AT_ONCE = """\
 
 
 def text(entry: dict[str, Any] | None) -> str:
-    """What was seen, in a word."""
+    """Result in a word."""
     if entry is None:
         return "not run"
     if "added" in entry:

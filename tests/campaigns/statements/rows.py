@@ -26,7 +26,7 @@ REFUSED: Mapping[str, str] = dict.fromkeys(
     ),
     "",
 )
-"""What is refused although the list has no entry for it."""
+"""Statements that are refused although the list has no entry for them."""
 
 _V1 = "not known to Spark for a Hudi table"
 WAYS: Mapping[str, str] = {
@@ -65,7 +65,7 @@ RACES: Mapping[str, str] = dict.fromkeys(
     ),
     "",
 )
-"""What has read the table before another writer's commit, and writes afterwards."""
+"""Statements that read the table before another writer's commit, and write afterwards."""
 
 THREADS = (
     "two threads, UPDATE",
@@ -76,7 +76,7 @@ THREADS = (
 )
 STREAMS = "two streaming queries with foreachBatch"
 AT_ONCE: Mapping[str, str] = dict.fromkeys((*THREADS, STREAMS), "")
-"""What one program does several times at once."""
+"""Statements that one program runs several times at once."""
 
 SHOWN = (
     "CompactionShowHoodieTableCommand",
@@ -86,10 +86,12 @@ SHOWN = (
     "CALL show_fs_path_detail",
     "CALL show_logfile_metadata",
 )
-"""Of the list, what shows something only where there is something: that it has run is seen by its
-rows.
+"""Statements of the list that show something only if there is something: their rows show that they
+have run.
 """
 REACHED = (*SHOWN, "CALL show_rollback_detail")
-"""What asks for an argument, a type of table or an index: with an error it has done nothing yet."""
+"""Statements that need an argument, a type of table or an index: an error means that they have done
+nothing yet.
+"""
 
 EVERY = (*REFUSED, *WAYS, *RACES, *AT_ONCE)

@@ -156,7 +156,7 @@ class Case:
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides what a run of this case writes: a result has it."""
+        """Digest of everything that decides what a run of this case writes: a result has it."""
         said = json.dumps(
             [self.columns, self.keys, self.partitions, self.ordering, self.first, self.table], sort_keys=True
         )
@@ -249,8 +249,7 @@ SMALL_ORDERINGS: Mapping[str, Values] = {
 }
 
 APART = ("timestamp_ntz", "array<timestamp>")
-"""Types with a table of their own: of a MergeOnRead table that has one of them
-hudi-rs reads nothing.
+"""Types with a separate table: hudi-rs reads nothing of a MergeOnRead table that has one of them.
 """
 
 

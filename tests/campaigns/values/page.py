@@ -1,4 +1,4 @@
-"""docs/use/what-a-table-can-hold.md, from docs/results/values.json. What was not run says so."""
+"""docs/use/what-a-table-can-hold.md, from docs/results/values.json. It names cells not run."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def fresh(case: str, kind: str) -> bool:
 
 
 def verdict(result: Mapping[str, Any]) -> str:
-    """Of one case: `ok`, `damaged`, or `not whole` when a step is missing."""
+    """Verdict of one case: `ok`, `damaged`, or `not whole` when a step is missing."""
     if any(map(_damage, _cells(result))):
         return "damaged"
     return "ok" if result.get("whole") else "not whole"
@@ -133,7 +133,7 @@ def _damage(what: str) -> bool:
 
 
 def earlier(case: str, kind: str) -> list[dict[str, str]]:
-    """What a run that begins now replaces, for `keep`."""
+    """Results that a new run replaces, for `keep`."""
     return replaced.earlier(load()["cases"].get(f"{case}/{kind}"), verdict=verdict)
 
 
@@ -153,9 +153,9 @@ def keep(
 
 
 def keep_refusals(world: World) -> None:
-    """What the runtime says of what it must refuse, unless this commit was asked.
+    """Store the runtime's refusals of values that it must refuse, unless this commit was asked.
 
-    An answer that is none is damage.
+    An answer that is not a refusal is damage.
     """
     if load().get("refusedBy") == commit():
         return
@@ -238,7 +238,7 @@ def _cell(case: Case, found: Mapping[str, str] | None) -> str:
 
 
 def _strong(what: str, names: str) -> str:
-    """What is damaged stands out."""
+    """Emphasize damage."""
     text = f"{names} {what}".strip()
     return text if what.startswith(NOT_READ) else f"**{text}**"
 

@@ -1,4 +1,6 @@
-"""What a table cannot hold, put to the runtime before anything is written: what it says of each."""
+"""Values that a table cannot hold, given to the runtime before any write, and its message about
+each.
+"""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ AS_TEXT = ("date", "timestamp", "timestamp_ntz", "string")
 SHOWN = 160
 HELD = "held"
 NOT_READ = "not read: "
-"""Of a reader that says that it does not know a type, or how to merge log files: nothing is known
-of the values by it.
+"""Prefix for a reader that says that it does not know a type, or how to merge log files: it shows
+nothing about the values.
 """
 VERSION = "batch"
 """The column that says which batch a row is of."""
@@ -51,12 +51,12 @@ Read = Callable[[Sequence[str]], Any]
 
 
 class Unmerged(Exception):
-    """The newest rows stand in log files, which only readers of Hudi's merge."""
+    """The newest rows are in log files, which only Hudi's readers merge."""
 
 
 @dataclass
 class Run:
-    """What was seen: step, reader and column, and `held` or what was seen instead."""
+    """Results of a run: step, reader and column, with `held` or a description of the difference."""
 
     world: World
     agent: Process
@@ -258,7 +258,7 @@ class Run:
         return tuple(dict.fromkeys((*self.case.keys, *self.case.partitions)))
 
     def _texts(self, frame: Any, names: Sequence[str]) -> Mapping[str, list[tuple[str, ...]]]:
-        """Of each of these columns: all rows, as key and value."""
+        """For each of these columns all rows, as key and value."""
         keys = [self._text(key) for key in self._keys]
         rows = [
             tuple(map(repr, row)) for row in frame.selectExpr(*keys, *(self._text(name) for name in names)).collect()
@@ -270,7 +270,9 @@ class Run:
 
     @cached_property
     def _expected(self) -> Mapping[str, list[tuple[str, ...]]]:
-        """Of each record the version with the largest ordering value; of equal ones the later."""
+        """For each record the version with the largest ordering value; the later one if these are
+        equal.
+        """
         first, second = self._queries
         keys = ", ".join(f"`{key}`" for key in self._keys)
         newest = (
@@ -301,8 +303,8 @@ def _raise_interrupts(error: BaseException) -> None:
 
 
 def _unreadable(error: BaseException) -> str:
-    """What a reader says of a column that it cannot read: that it does not know it, or that it has
-    failed at it.
+    """Message of a reader about a column that it cannot read: the type is unknown to it, or it has
+    failed.
     """
     said = f"{type(error).__name__}: {_first(str(error))}"
     if isinstance(error, Unmerged):
@@ -314,7 +316,7 @@ def _unreadable(error: BaseException) -> str:
 
 
 UNKNOWN_TYPE = ("not yet implemented", "not implemented", "unsupported", "not supported")
-"""How readers other than Spark say that a type is none of theirs."""
+"""Texts by which readers other than Spark say that they do not support a type."""
 
 
 def _text(name: str, kind: str) -> str:
@@ -335,7 +337,7 @@ def _first(text: str) -> str:
 
 
 def column(case: Case, name: str) -> str:
-    """What a column is called on the page."""
+    """Name of a column on the page."""
     if re.fullmatch(r"c\d+", name):
         return list(PAYLOAD)[int(name[1:])]
     if name == VERSION:

@@ -1,4 +1,4 @@
-"""What the writers of this campaign run: one batch per SELECT of their arguments."""
+"""Program of the writers of this campaign: one batch per SELECT of their arguments."""
 
 from __future__ import annotations
 

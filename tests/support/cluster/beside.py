@@ -1,5 +1,5 @@
-"""What a service mesh or a vault does to a cluster: an admission policy of the API server puts one
-more container into every pod of ours.
+"""Sidecars like those of a service mesh or a vault: an admission policy of the API server adds one
+more container to every pod of ours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The embedded node from outside: logs from its disk, a way to pods past API server and kubelet,
 frozen programs, cut networks.
 
-What looks at a fault must not depend on what the fault takes away: `kubectl logs` and
+The observer of a fault must not depend on parts that the fault takes away: `kubectl logs` and
 `kubectl port-forward` end with the kubelet or the API server.
 """
 
@@ -182,7 +182,7 @@ def cut(pid: int, addresses: Iterable[str], *, reset: bool = False) -> Iterator[
     }}
     """
     inside = ["nsenter", "--target", str(pid), "--net", "nft"]
-    # The network outlives the process, and may be gone before this ends; a descriptor of its own
+    # The network outlives the process, and may be gone before this ends; a separate descriptor
     # keeps it reachable.
     done = subprocess.run([*inside, "-f", "-"], input=rules, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,9 +1,10 @@
-"""What OpenShift's `restricted-v2` does to pods, played by admission policies of the API server.
+"""OpenShift's `restricted-v2`, imitated by admission policies of the API server.
 
-In namespaces with the label each pod that names no user gets the namespace's own, for itself and
-for each container, with `fsGroup` and a level of SELinux; one that names another is refused. No
-OpenShift can be had here: its order is the same (what it adds is there before policies look), and
-the rest of its admission is the restricted Pod Security Standard, which the API server has.
+In namespaces with the label, a pod that names no user gets the namespace's user, for itself and for
+each container, with `fsGroup` and an SELinux level; a pod that names another user is refused.
+OpenShift itself cannot run here. The order is the same: its changes are made before policies see
+the pod. The rest of its admission is the restricted Pod Security Standard, which the API server
+has.
 """
 
 from __future__ import annotations

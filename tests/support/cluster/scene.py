@@ -1,5 +1,5 @@
-"""A table with two writers, one of which something happens to, while the other goes on: what the
-tests of faults on real pods share.
+"""A table with two writers, one of which has a fault while the other goes on: shared by the tests
+of faults on real pods.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ class Scene:
         wait_for(f"a commit of {self.live}", lambda: self.commits(since, time.time() + MILLION) or None, seconds=150)
 
     def assert_blocked(self, at: float, record: Settling) -> None:
-        """Nobody has committed while the dead one's lock stood, which ended after proof and drain
-        (I1), and then somebody has.
+        """Assert that no commit completed while the dead one's lock stood, which ended after proof
+        and drain (I1), and that one completed afterwards.
         """
         assert "Draining" in record.phases, f"unlocked without proof of death: {record}"
         drained = record.phases["Unlocked"] - record.phases["Draining"]
@@ -245,7 +245,7 @@ def inner_pid(pid: int) -> int:
 
 
 def etcd_addresses() -> list[str]:
-    """Where drivers reach etcd: the gateways, each by its pod and by the Service of it alone."""
+    """Addresses at which drivers reach etcd: each gateway by its pod and by its own Service."""
     pods = cluster.items("pods", "-n", OPERATOR_NAMESPACE)
     found = [pod["status"]["podIP"] for pod in pods if pod["metadata"]["name"].startswith(_GATEWAY)]
     services = cluster.items("services", "-n", OPERATOR_NAMESPACE)

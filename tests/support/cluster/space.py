@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: objects, waits with a bound, kills from outside of the pods."""
+"""Shared parts of the end-to-end tests: objects, bounded waits, kills from outside of the pods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.trace.conform import assert_conform
 from tests.support.trace.events import read_files
 
 os.environ["PATH"] = os.pathsep.join([str(CACHE / "bin"), os.environ["PATH"]])
-# Each audit is a Spark of its own.
+# Each audit is a separate Spark application.
 os.environ["SPARK_READ_CLASS_PATH"] = ":".join(class_archive.CLASS_PATH)
 os.environ["SPARK_READ_JAVA_OPTIONS"] = class_archive.java_options()
 ENDPOINT = "http://s3.storage.svc:9000"
@@ -72,7 +72,7 @@ def batches(spark, context):
 
 
 def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, every: float = 0.5) -> Answer:
-    """The first answer of ``probe`` that is true: what is empty, or 0, is none.
+    """The first answer of ``probe`` that is true: an empty one, or 0, does not count.
 
     AssertionError after ``seconds``.
     """
@@ -86,7 +86,7 @@ def wait_for(what: str, probe: Callable[[], Answer | None], *, seconds: float, e
 
 
 def written(*, batches: int, rows: int, first: int = 0, add: int = 0) -> pd.DataFrame:
-    """What `Space.writer` with these arguments writes."""
+    """Rows that `Space.writer` writes with these arguments."""
     ids = pd.RangeIndex(first, first + batches * rows)
     numbers = [(number - first) // rows + add for number in ids]
     return pd.DataFrame({"id": ids, "part": "p", "value": ids + add, "ts": numbers})
@@ -117,12 +117,12 @@ class Space:
         """The protocol log of operator, drivers and agents conforms, for the tables made here.
 
         Those in `ended` are left in order: no lock, no record, nobody unsettled, and of writers
-        nobody registered. Not asked of `LeaseOnly`: there a lock goes with its lease,
-        which nobody logs.
+        nobody registered. Not checked for `LeaseOnly`: there a lock ends with its lease, which
+        nobody logs.
 
-        Logs come a little late and not in step: what a writer did may be missing when the
-        operator's answer to it is there. So a rejection counts when it is still there after some
-        seconds; what is being settled or compacted has a minute for it.
+        Logs come a little late and not in step: a writer's step may be missing when the operator's
+        answer to it is there. So a rejection counts when it is still there after some seconds;
+        settling and compactions have a minute to finish.
         """
         ended = {table for table in ended if self._modes[table] != "LeaseOnly"}
         deadline = time.monotonic() + (60 if ended else 15)
@@ -253,7 +253,7 @@ class Space:
             raise
 
     def path(self, table: str) -> str:
-        """Where the table lies, ``bucket/folder``."""
+        """Location of the table, ``bucket/folder``."""
         if table not in self._paths:
             self._paths[table] = str(self.get("huditable", table)["spec"]["path"]).removeprefix("s3a://")
         return self._paths[table]

@@ -1,9 +1,9 @@
-"""What a page of results stands on: the code that was run, when, how often, and what was left out.
+"""Evidence behind a page of results: the code that was run, when, how often, and omissions.
 
-Every page has its sentence from here.
+This module writes the sentence about it for every page.
 
-A page is of the code of its runs. It does not claim to be of today's: it names the commits, and how
-to see what has come after them. `faults` is what the lint test asks of a page.
+A page describes the code of its runs, not today's: it names the commits, and how to see the changes
+since. `faults` is the lint test's check of a page.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from tests.support import ROOT
 PRODUCT = ("operator", "spark-images", "gateway", "crds", "charts")
 """Folders of what users run; a later change in them makes a run one of older code."""
 RAW = ROOT / "docs" / "results" / "raw"
-"""Raw results, a folder for each campaign; they are committed, so that a page can be made anew and
-looked into.
+"""Raw results, a folder for each campaign; they are committed, so that a page can be made again and
+examined.
 """
 MARK = "**Evidence.**"
 NOTHING = f"{MARK} Not run."
 OLDER = "**Older code**: what was committed later was not part of it;"
 GONE = "not in this repository's history"
 GATEWAY = "e1810866ab547755fd2da9119d2d48a5fd698f4a"
-"""The commit with which the gateway came, through which pods reach etcd: what was run of code
-without it has not met it.
+"""The commit that added the gateway, through which pods reach etcd: runs of earlier code did not
+use it.
+"""
+S3 = "3a985dbaf25f3fc57f6c8d373dc6df73f2097f05"
+"""The commit since which the tables of the hudi tier's world, which several campaigns share, are on
+S3: before it they were local files.
 """
 DIRECT = (
     "Writers and agent reach etcd directly, with the gateway's certificate: the gateway, through which pods reach "
@@ -51,7 +55,7 @@ class Evidence:
 
     commits: Mapping[str, str]
     runs: str
-    """How many, of how many."""
+    """Number of runs, and out of how many."""
     repeats: str = ONE_EACH
     """Repeats of one and the same run, and their spread."""
     left_out: str = "nothing"
@@ -59,13 +63,15 @@ class Evidence:
     more: tuple[str, ...] = field(default=())
     """Further sentences."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """How many runs each commit has; a commit that is not named has one."""
+    """Number of runs of each commit; 1 for a commit that is not listed."""
     direct: str = ""
-    """Of a campaign whose processes do not reach etcd as pods do: how they reach it, a sentence."""
+    """For a campaign whose processes do not reach etcd as pods do: a sentence that says how they
+    reach it.
+    """
 
     @classmethod
     def of(cls, results: Iterable[Mapping[str, Any]], runs: str, **more: Any) -> Evidence:
-        """Of raw results as `of_results` takes them; `more`: other fields."""
+        """For raw results as `of_results` takes them; `more`: other fields."""
         found = list(results)
         return cls(of_results(found), runs, **{"counts": counted(found), **more})
 
@@ -78,7 +84,7 @@ class Evidence:
         how = (
             f"`git diff --stat {min(known, key=position)} -- {' '.join(PRODUCT)}`, from {oldest}, shows it"
             if known
-            else "their code cannot be had any more"
+            else "no commit of these runs is in the history, so the changes since cannot be shown"
         )
         return " ".join(
             [
@@ -105,7 +111,7 @@ def of_results(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def counted(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many results each commit has; one that says its number of tests counts as so many."""
+    """Number of results of each commit; a result with a number of tests counts as that many."""
     found: Counter[str] = Counter()
     for result in results:
         number = result.get("tests")  # an outcome of a mutation has their names
@@ -114,7 +120,7 @@ def counted(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _of_gateway(counts: Mapping[str, int]) -> str:
-    """How many of the runs are of a product that pods used without the gateway."""
+    """Say how many of the runs used a product without the gateway between pods and etcd."""
     total = sum(counts.values())
     known = {commit: has_gateway(commit.rstrip("+")) for commit in counts}
     without = sum(number for commit, number in counts.items() if known[commit] is False)
@@ -130,14 +136,37 @@ def has_gateway(commit: str) -> bool | None:
     """Whether the gateway is part of a commit; None: the history does not have it, or there is
     no history.
     """
+    return _includes(commit, GATEWAY)
+
+
+@cache
+def on_s3(commit: str) -> bool | None:
+    """Whether the hudi tier's world makes its tables on S3; None as in `has_gateway`."""
+    return _includes(commit, S3)
+
+
+def _includes(commit: str, earlier: str) -> bool | None:
     if not has_history() or not reachable(commit):
         return None
-    return _git("merge-base", "--is-ancestor", GATEWAY, commit).returncode == 0
+    return _git("merge-base", "--is-ancestor", earlier, commit).returncode == 0
+
+
+def of_storage(results: Mapping[str, str]) -> str:
+    """Storage of the tables of results that use the hudi tier's world, as a sentence for
+    `Evidence.more`. `results`: name → commit.
+    """
+    known = {name: on_s3(commit.rstrip("+")) for name, commit in results.items()}
+    local, unknown = ([f"`{name}`" for name, is_s3 in known.items() if is_s3 is wanted] for wanted in (False, None))
+    if len(local) == len(results):
+        return "All tables were on local files (`file://`), not on S3."
+    but = f", but on local files (`file://`) in {', '.join(local)}" if local else ""
+    more = f"; of {', '.join(unknown)} it cannot be told" if unknown else ""
+    return f"The tables were on S3{but}{more}."
 
 
 def at_most(seen: int, number: int) -> str:
-    """How often it was seen, and the probability that this allows: the upper end of the one-sided
-    95 % interval (Clopper and Pearson), in percent.
+    """Number of sightings, and the highest probability that this allows: the upper end of the
+    one-sided 95 % interval (Clopper and Pearson), in percent.
     """
     if not number:
         return "0 of 0: nothing is known"
@@ -175,7 +204,7 @@ def has_history() -> bool:
 def reachable(commit: str) -> bool:
     """Whether the history has the commit.
 
-    Without a history it cannot be told, and counts as one that has it.
+    Without a history this is unknown, and the commit counts as one that has it.
     """
     return not has_history() or _git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
@@ -183,7 +212,7 @@ def reachable(commit: str) -> bool:
 @cache
 def position(commit: str) -> tuple[int, str]:
     """The place of a commit in the history: how many commits it has before it, so that what comes
-    first is smaller; beside each other by name. Of one that is not in the history: -1.
+    first is smaller; beside each other by name. -1 for one that is not in the history.
     """
     said = _git("rev-list", "--count", commit) if has_history() else None
     return (int(said.stdout) if said and said.returncode == 0 else -1, commit)
@@ -202,7 +231,7 @@ def commit() -> str:
 
 
 def faults(text: str) -> list[str]:
-    """Why a page must not stand as it is; nothing: it may."""
+    """Why a page must not stay unchanged; nothing: it may."""
     found = []
     sentences = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(sentences) != 1:

@@ -1,4 +1,4 @@
-"""Which tests there are, and in which run each of them is: read from their source, so that pages
+"""Catalog of the tests and of the run that each belongs to: read from their source, so that pages
 can say it without running anything.
 """
 
@@ -153,5 +153,5 @@ def run_of(found: tuple[Test, ...]) -> str:
 
 
 def words(cell: str) -> Iterator[str]:
-    """What a cell of a page puts between backticks."""
+    """Words that a cell of a page has between backticks."""
     yield from re.findall(r"`([^`]+)`", cell)

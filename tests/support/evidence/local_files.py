@@ -1,4 +1,4 @@
-"""Who of the tests with Spark is on local files instead of S3, and why: read from their source.
+"""Tests with Spark that use local files instead of S3, with reasons: read from their source.
 
 A table is there by `World.table(..., local_files="why")`, anything else by an address with
 `file://` and a line `# local files: why` above it. docs/design/testing.md has the whole list, and a
@@ -17,13 +17,13 @@ from tests.support import ROOT
 
 PLACES = ("tests/tiers/hudi", "tests/support/harness", "tests/campaigns")
 HARNESS = "tests/support/harness/local.py"
-"""Where the two kinds of addresses are made."""
+"""File in which both kinds of addresses are made."""
 _SCHEME, _MARK = re.compile(r"""f?["']file://\{"""), re.compile(r"^\s*# local files: (.+)$")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where, and why."""
+    """A use of local files, with its reason."""
 
     file: str
     why: str
@@ -47,7 +47,7 @@ def exceptions() -> tuple[Place, ...]:
 
 
 def of_source(file: str, text: str) -> Iterator[Place]:
-    """Those of one file. ValueError as above."""
+    """Places in one file. ValueError as above."""
     tree = ast.parse(text)
     yield from _of_tables(file, tree)
     covered = 0

@@ -1,6 +1,6 @@
-"""Which tests of the tiers hudi and e2e never ask the audit: read from their source.
+"""Tests of the tiers hudi and e2e that never run the audit: read from their source.
 
-A test asks it by a call of `audited` or `audit`, its own or one of a function or method that it
+A test runs it by a call of `audited` or `audit`, its own or one of a function or method that it
 uses, of its module, of `tests/support` or of `tests/campaigns`. docs/design/testing.md has the
 whole list with the reasons, and a unit test compares it: a new test without an audit is a decision.
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 KEPT_SINCE = "2026-11-28"
-"""Of results that were replaced before that day nothing was kept."""
+"""Day since which results that are replaced are kept in `earlier`."""
 
 Result = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ def with_earlier(new: Result, old: Result | None, *, verdict: Callable[[Result],
 
 
 def earlier(old: Result | None, *, verdict: Callable[[Result], str] | None = None) -> list[dict[str, str]]:
-    """What a result that replaces `old` has in `earlier`; None: it replaces nothing."""
+    """Value of `earlier` in a result that replaces `old`; None: it replaces nothing."""
     if old is None:
         return []
     said = verdict(old) if verdict else str(old["verdict"])
@@ -29,8 +29,8 @@ def earlier(old: Result | None, *, verdict: Callable[[Result], str] | None = Non
 
 
 def told(found: Iterable[Result | None], wanted: Callable[[Result], str] = lambda _: "ok") -> str:
-    """How many results were replaced, for `Evidence.left_out`; `wanted`: the verdict that a cell
-    must have.
+    """Number of replaced results, for `Evidence.left_out`; `wanted`: the verdict that a cell must
+    have.
     """
     pairs = [(one["verdict"], wanted(new)) for new in found if new is not None for one in new.get("earlier", ())]
     bad = sum(verdict != due for verdict, due in pairs)

@@ -13,7 +13,7 @@ from tests.support.harness.class_archive import BUNDLE
 
 @lru_cache
 def versions() -> dict[str, str]:
-    """What a result depends on."""
+    """Versions of software that a result depends on."""
     said = subprocess.run([CACHE / "bin" / "etcd", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "hudi": BUNDLE.removesuffix(".jar").rsplit("-", 1)[-1],

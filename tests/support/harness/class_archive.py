@@ -36,7 +36,7 @@ from tests.support import CACHE, ROOT
 FOLDER = CACHE / "classes"
 """One archive, about 200 MB: an earlier one goes when the jars have changed."""
 IMAGE_LIST = ROOT / "spark-images" / "classes.list.gz"
-"""What the archive of the image is made of."""
+"""List of the classes in the image's archive."""
 BUNDLE = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
 S3_JARS = ("hadoop-aws-3.3.4.jar", "aws-java-sdk-bundle-1.12.262.jar", "wildfly-openssl-1.0.7.Final.jar")
 KAFKA_JARS = (
@@ -46,19 +46,27 @@ KAFKA_JARS = (
     "commons-pool2-2.11.1.jar",
     "lz4-java-1.10.4.jar",
 )
-IMAGE_JARS = (BUNDLE, *S3_JARS, *KAFKA_JARS, "spark-avro_2.12-3.5.9.jar", "gcs-connector-hadoop3-2.2.26-shaded.jar")
+SQL_JARS = ("postgresql-42.7.14.jar", "mariadb-java-client-3.5.11.jar")
+IMAGE_JARS = (
+    BUNDLE,
+    *S3_JARS,
+    *KAFKA_JARS,
+    *SQL_JARS,
+    "spark-avro_2.12-3.5.9.jar",
+    "gcs-connector-hadoop3-2.2.26-shaded.jar",
+)
 CLASS_PATH = (
     *(str(CACHE / "jars" / jar) for jar in IMAGE_JARS),
     *(str(path) for path in sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))),
 )
-"""What the image has beside our own: the jars that it adds, and Spark's."""
+"""Jars of the image besides our own: those that it adds, and Spark's."""
 _BROKEN = "source:"
 """Classes of other loaders than the application's are not dumped."""
 
 
 @functools.cache
 def archive() -> Path:
-    """Where the archive of this JDK and these jars is, or would be."""
+    """Path of the archive of this JDK and these jars, whether or not it exists."""
     java = _program().resolve()
     release = java.parent.parent / "release"
     told = [str(java), release.read_text() if release.exists() else "", str(java.stat().st_mtime_ns)]

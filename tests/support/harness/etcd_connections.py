@@ -1,5 +1,5 @@
-"""Connections of the operator's etcd adapter to the etcd of a test, with the certificate of whoever
-is named.
+"""Connections of the operator's etcd adapter to the etcd of a test, with the certificate of the
+named user.
 """
 
 from __future__ import annotations

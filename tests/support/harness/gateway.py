@@ -102,7 +102,7 @@ class Pod:
         return f"{self.namespace}.{self.name}"
 
     def registration(self, inc: str, role: str) -> JsonDict:
-        """What its JVM puts at ``writer/<inc>``."""
+        """Value that its JVM puts at ``writer/<inc>``."""
         own = {"attempt": self.attempt, "namespace": self.namespace, "pod": self.name, "podUID": self.uid}
         return own | {"inc": inc, "role": role}
 
@@ -228,17 +228,17 @@ class Gateway:
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """Process id of the running process."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def metrics_address(self) -> str:
-        """Where it is scraped."""
+        """Address at which it is scraped."""
         return f"127.0.0.1:{self._metrics}"
 
     def metrics(self, path: str = "metrics") -> str | None:
-        """What it tells without a token; None when that is not 200."""
+        """Answer to a request without a token; None unless the status is 200."""
         return _curl(f"http://{self.metrics_address}/{path}")
 
     def probe(self, path: str) -> str | None:

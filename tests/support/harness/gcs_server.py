@@ -46,7 +46,7 @@ class GcsServer(OwnProcess):
             "-external-url",
             self._external_url or self.url,
         ]
-        # In memory: over a directory it forgets the empty objects that stand for folders.
+        # In memory: over a directory it forgets the empty objects that represent folders.
         command = [str(CACHE / "bin" / "fake-gcs-server"), *where, "-backend", "memory", "-log-level", "warn"]
         with (self._folder / "log").open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -40,7 +40,7 @@ def _rows(spark: Any, text: str) -> list[list[Any]]:
     word, _, name = text.partition(" ")
     if word != "PARTITIONS":
         return [list(row) for row in spark.sql(text).collect()]
-    # Of Hudi's tables SHOW PARTITIONS asks the table, not the metastore.
+    # For Hudi's tables SHOW PARTITIONS asks the table, not the metastore.
     catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()
     found = str(catalog.listPartitionNames("default", name, spark._jvm.scala.Option.empty()).mkString("\n"))
     return [[line] for line in found.splitlines()]

@@ -1,5 +1,5 @@
-"""A Hive Metastore for tests, with a database of its own (Derby) and the S3 client of the image,
-from the jars of hack/jars/fetch-hive.
+"""A Hive Metastore for tests, with its own database (Derby) and the S3 client of the image, from
+the jars of hack/jars/fetch-hive.
 
 It lets everybody in, at each address of this machine: an agent never connects to its own loopback.
 """
@@ -24,7 +24,7 @@ LIBRARY = CACHE / "hive"
 
 
 class HiveServer(OwnProcess):
-    """Start with `start()`, again after `stop()`; what it holds stays in its folder."""
+    """Start with `start()`, again after `stop()`; its data stays in its folder."""
 
     def __init__(self, folder: Path, store: Mapping[str, str]) -> None:
         """``store``: Hadoop settings of the storage on which tables lie."""
@@ -68,19 +68,19 @@ class HiveServer(OwnProcess):
         }
 
     def query(self, folder: Path, *statements: str) -> list[list[list[Any]]]:
-        """Rows of each statement, by a Spark of its own that knows tables from this metastore."""
+        """Rows of each statement, by a separate Spark that knows tables from this metastore."""
         settings = {"hive.metastore.uris": self.uri, **self._store}
         job = {"settings": settings, "statements": statements, "folder": str(folder)}
         found: list[list[list[Any]]] = _run("hive_reader", job)
         return found
 
     def sync(self, folder: Path, *steps: list[Any]) -> list[Any]:
-        """What each step of `hive_sync` returned, on tables in this folder."""
+        """Results of the steps of `hive_sync`, on tables in this folder."""
         return sync(folder, self.uri, *steps)
 
 
 def sync(folder: Path, uri: str, *steps: list[Any]) -> list[Any]:
-    """What each step of `hive_sync` returned. ``uri``: of a metastore; empty: there is none."""
+    """Results of the steps of `hive_sync`. ``uri``: of a metastore; empty: there is none."""
     found: list[Any] = _run("hive_sync", {"folder": str(folder), "uri": uri, "steps": steps})
     return found
 

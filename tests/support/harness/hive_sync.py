@@ -65,11 +65,11 @@ class Steps:
         return ""
 
     def sync(self, table: str, *, everything: bool, **fields: Any) -> Any:
-        """What `Catalog.sync` does."""
+        """Run `Catalog.sync`."""
         return self._run(table, lambda catalog: list(catalog.sync(everything=everything)), **fields)
 
     def drop(self, table: str, **fields: Any) -> Any:
-        """What `Catalog.drop` does."""
+        """Run `Catalog.drop`."""
         return self._run(table, lambda catalog: catalog.drop(), **fields)
 
     def _run(
@@ -109,7 +109,7 @@ class Steps:
             return {"reason": error.reason, "message": str(error)}
 
     def credentials(self, path: str) -> dict[str, str]:
-        """What a request to AWS would be signed with."""
+        """Credentials with which a request to AWS would be signed."""
         return glue.credentials(self._spark, path)
 
     def _glue(self, endpoint: str, seconds: float) -> Any:

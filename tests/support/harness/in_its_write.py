@@ -9,7 +9,7 @@ from tests.support.harness.local import Process, Table, until
 
 
 def done(writer: Process, *, commits: int = 1, conflicts: int = 0) -> None:
-    """Wait for it: it has succeeded with so many commits and conflicts."""
+    """Wait for it, and assert that it has succeeded with these numbers of commits and conflicts."""
     assert writer.wait() == 0, writer.log()[-4000:]
     told = writer.termination()
     assert (told["commits"], told["conflicts"]) == (commits, conflicts), writer.log()[-4000:]

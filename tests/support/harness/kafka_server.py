@@ -15,7 +15,7 @@ from tests.support.ports import free_port
 
 LIBRARY = CACHE / "kafka"
 USER, PASSWORD = "reader", "a-password-of-the-test"
-"""Whom the second listener (SASL_PLAINTEXT, PLAIN) lets in."""
+"""User of the second listener (SASL_PLAINTEXT, PLAIN)."""
 
 
 class KafkaServer(OwnProcess):

@@ -1,4 +1,4 @@
-"""What a test does to topics of Kafka: through the clients that the writers use, in the
+"""Changes that a test makes to topics of Kafka: through the clients that the writers use, in the
 test's own JVM.
 """
 
@@ -68,9 +68,9 @@ class Topics:
         self._admin.createPartitions(wanted).all().get()
 
     def remove_before(self, name: str, partition: int, offset: int) -> None:
-        """What retention does: the records before this offset go."""
-        # A program of its own: a small number of Python is an Integer to the JVM's gateway, and
-        # this wants a Long.
+        """Do the work of retention: remove the records before this offset."""
+        # A separate program: a small number of Python is an Integer to the JVM's gateway, and this
+        # wants a Long.
         program = self._folder / "Remove.java"
         program.write_text(REMOVE)
         command = [

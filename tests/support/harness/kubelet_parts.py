@@ -1,9 +1,9 @@
-"""What everybody does who is a kubelet for a test: looks at pods again and again, binds them, and
-writes what has become of them.
+"""Shared parts of programs that act as a kubelet in tests: they poll pods, bind them, and write
+their states.
 
 `local_kubelet` runs a process for each pod as it was rendered; `tests/campaigns/crashes/agents.py`
-tells a JVM that is warm already which agent pod it is; `operator_world` has no process at all. What
-a real kubelet writes is `kubelet_words`.
+tells a JVM that is warm already which agent pod it is; `operator_world` has no process at all.
+`kubelet_words` has the statuses that a real kubelet writes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ JsonDict = dict[str, Any]
 
 
 class Looking(ABC):
-    """A thread that looks at the pods from `look_on` to `look_no_more`.
+    """A thread that polls the pods from `look_on` to `look_no_more`.
 
-    A look that fails is told in `failure`, and the next one is taken.
+    A look that fails is recorded in `failure`, and the next one follows.
     """
 
     failure = ""
@@ -51,7 +51,7 @@ class Looking(ABC):
 
 
 def token(cluster: Cluster, pod: JsonDict, audience: str) -> str:
-    """What a kubelet asks the API server for: a token of the pod's account, bound to the pod."""
+    """Request a token as a kubelet does: of the pod's account, bound to the pod."""
     meta, account = pod["metadata"], pod["spec"].get("serviceAccountName") or "default"
     bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
     spec = {"audiences": [audience], "expirationSeconds": 3600, "boundObjectRef": bound}
@@ -63,7 +63,7 @@ def token(cluster: Cluster, pod: JsonDict, audience: str) -> str:
 
 @dataclass(frozen=True)
 class Host:
-    """Where the pods of a namespace are said to run."""
+    """Host of the pods of a namespace, according to their status."""
 
     cluster: Cluster
     namespace: str
@@ -73,7 +73,7 @@ class Host:
     """Scheme of the containers' ids."""
 
     def path(self, name: str = "") -> str:
-        """Of a pod in the API, or of all."""
+        """Path of a pod in the API, or of all pods."""
         return f"/api/v1/namespaces/{self.namespace}/pods" + (f"/{name}" if name else "")
 
     def bind(self, pod: JsonDict, node: str) -> None:

@@ -1,9 +1,9 @@
-"""What every kubelet writes of a pod, as a check: the real one passes it on a cluster
-(tests/tiers/e2e/test_kubelet_words.py), and so do the statuses that tests without a kubelet write.
-Whatever the operator reads of a pod stands here.
+"""Contract for the pod status that every kubelet writes, as a check: the real one passes it on a
+cluster (tests/tiers/e2e/test_kubelet_words.py), and so do the statuses that tests without a kubelet
+write. It covers everything that the operator reads of a pod.
 
-Not here, because a test plays it knowingly: pods that a kubelet refuses, that it has lost, or of
-which a person has written the status.
+These are left out, because a test plays them on purpose: pods that a kubelet refuses, pods that it
+has lost, and pods whose status a person has written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MESSAGE_LIMIT = 4096
 
 
 def unlike(pod: JsonDict) -> list[str]:
-    """What is not as a kubelet would write it of a pod that it has taken; empty when nothing is."""
+    """Differences from the status that a kubelet writes for a running pod; empty: none."""
     status, spec = pod.get("status") or {}, pod["spec"]
     found = [f"{field} is missing" for field in ("phase", "hostIP", "startTime") if not status.get(field)]
     found += [

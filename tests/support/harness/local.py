@@ -2,7 +2,7 @@
 
 The test plays the operator (gate, admit, fence, settle).
 
-The played operator has no proof of any death, does not drain before it unlocks and looks at no
+The played operator has no proof of any death, does not drain before it unlocks and does not watch
 pods; processes share the machine's network and files, agents are one process with one slot,
 executors local processes at best. With the real one:
 tests/tiers/component/operator/test_together.py.
@@ -56,11 +56,11 @@ JAR = Path(
     os.environ.get("HUDI_OPERATOR_LOCK_JAR", ROOT / "spark-images" / "etcd-lock" / "target" / "hudi-etcd-lock.jar")
 )
 CLASS_PATH = ":".join([*class_archive.CLASS_PATH, str(JAR)])
-"""What an image has on its class path."""
+"""Class path of an image."""
 SHORT_LIVED = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djol.skipHotspotSAAttach=true"
 """Options of JVMs that live for a moment."""
 JAVA_OPTIONS = f"{SHORT_LIVED} {class_archive.java_options()}".rstrip()
-"""Of those with `CLASS_PATH`."""
+"""Options of processes with `CLASS_PATH`."""
 PLAIN_SPARK = {
     "spark.driver.memory": "700m",
     "spark.driver.host": "127.0.0.1",
@@ -70,7 +70,7 @@ PLAIN_SPARK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
 }
-"""Of a writer that knows nothing of this project."""
+"""Settings of a writer that knows nothing of this project."""
 USER_CODE = Path(__file__).with_name("user_code.py")
 AGENT = "agent-shared"
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecretkey"
@@ -409,7 +409,9 @@ class World:
 
     @property
     def lake(self) -> Path:
-        """The bucket on this machine: what a test lays below it is an object for everybody else."""
+        """The bucket on this machine: a file that a test puts below it is an object for everybody
+        else.
+        """
         self.start_s3()
         return self.s3_folder / BUCKET
 
@@ -418,7 +420,9 @@ class World:
         return f"{S3}{folder.relative_to(self.s3_folder)}"
 
     def folder_of(self, path: str) -> Path:
-        """Where the objects of a path on S3 lie on this machine, or the files of a local one."""
+        """Folder on this machine with the objects of a path on S3, or with the files of a local
+        path.
+        """
         return self.s3_folder / path.removeprefix(S3) if path.startswith(S3) else Path(path.removeprefix(FILE))
 
     def table(
@@ -447,7 +451,7 @@ class World:
                 "fs.s3a.path.style.access": "true",
                 "fs.s3a.connection.ssl.enabled": "false",
                 "fs.s3a.endpoint.region": "us-east-1",
-                # Few: what is left open by whatever runs on S3 is to show.
+                # Few, so that streams that are left open on S3 show.
                 "fs.s3a.connection.maximum": "16",
                 **(s3_options or {}),
             }
@@ -514,9 +518,10 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
-        kafka, application; operation, duplicates, may_truncate, validations, transform, retries,
-        options, run, priority, streaming (seconds), spark (settings that no HudiWriter may have),
-        environment (what a webhook adds to the pod), applied (another word: applied again).
+        kafka, jdbc, application; operation, duplicates, may_truncate, validations, transform,
+        retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may
+        have), environment (variables that a webhook adds to the pod), applied (another word:
+        applied again).
         """
         self.written[table.id] = table.folder
         uid = hashlib.sha256(f"{table.id}/{name}{job.get('applied', '')}".encode()).hexdigest()
@@ -557,6 +562,8 @@ class World:
                     **job["kafka"],
                 }
             }
+        elif "jdbc" in job:
+            source = {"jdbc": job["jdbc"]}
         spec = table.spec
         data = {
             "writer": {"namespace": "default", "name": name, "uid": writer.ref.uid},
@@ -619,7 +626,7 @@ class World:
         """Start an agent pod.
 
         Tables are admitted and assigned now or later (`create`). With `executor`, Spark's tasks run
-        in a process of their own. `environment`: what a webhook adds to the pod.
+        in a separate process. `environment`: variables that a webhook adds to the pod.
         """
         pod = pod or f"{name}-1"
         folder = self.folder / "pods" / pod
@@ -680,14 +687,14 @@ class World:
         return process
 
     def processes(self) -> set[Process]:
-        """What was started so far of writers and agents."""
+        """Processes of writers and agents that were started so far."""
         return {child for child in self._children if isinstance(child, Process)}
 
     def leave(self, tables: Collection[str], processes: Collection[Process]) -> None:
-        """Nobody looks any more at what was made since `tables` and `processes` were noted: agents
-        are told to leave these tables, and these processes end.
+        """Tables and processes that were made since `tables` and `processes` were noted are not
+        needed any more: agents leave these tables, and these processes end.
 
-        An agent looks at each of its tables every second, which costs processor time.
+        An agent checks each of its tables every second, which costs processor time.
         """
         gone = self.tables.difference(tables)
         for key in self.etcd.range("/hudi/control/agents/"):
@@ -700,8 +707,8 @@ class World:
     def conform(self, before: Collection[str] = (), *, complete: bool = True) -> None:
         """The protocol log of all processes conforms, for the tables made since `before`.
 
-        `complete`: to its end. Of writers nothing is left: no lock, no record, nobody registered or
-        unsettled; what is under way has half a minute for it.
+        `complete`: to its end. Nothing is left of writers: no lock, no record, nobody registered or
+        unsettled; work in progress has half a minute to finish.
         """
         deadline = time.monotonic() + 30
         while True:

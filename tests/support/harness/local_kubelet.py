@@ -1,9 +1,9 @@
 """A kubelet for one namespace that runs pods as processes of this machine: whatever the operator
 has rendered is what runs.
 
-Environment, ConfigMaps, Secrets and arguments are those of the pod. What it does not have, and a
-real one has: a container image, a sandbox with a network of its own (F7), limits, a root that
-cannot be written, executors, Services but by name. The e2e tier has these.
+Environment, ConfigMaps, Secrets and arguments are those of the pod. It lacks features of a real
+one: a container image, a sandbox with its own network (F7), limits, a root that cannot be written,
+executors, Services except by name. The e2e tier has these.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JsonDict = dict[str, Any]
 ADDRESS = "127.0.0.1"
 POLL_SECONDS = 0.2
 _FILES = "/etc/hudi/"
-"""Where pods find their files; here these lie below the pod's own folder."""
+"""Folder in which pods find their files; here it lies below the pod's own folder."""
 _VARIABLE = re.compile(r"\$\((\w+)\)")
 
 
@@ -43,9 +43,9 @@ class Running:
     process: Process
     started_at: str
     deadline: float = 0.0
-    """When SIGKILL follows, monotonic; 0: nobody has deleted the pod."""
+    """Time of SIGKILL, monotonic; 0: nobody has deleted the pod."""
     over: bool = False
-    """Its end stands in its status."""
+    """Its end is in its status."""
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class Kubelet(Looking):
 
     @property
     def logs(self) -> list[Path]:
-        """Of all pods that ever ran."""
+        """Folders of all pods that ever ran."""
         return [one.process.folder / "log" for one in self.running.values()]
 
     # ---- the loop
@@ -212,7 +212,7 @@ class Kubelet(Looking):
             "LOCAL_SERVICES": str(self._services),
             "PYSPARK_PYTHON": sys.executable,
             **{name: self._here(value, place) for name, value in self._environment(pod, container)},
-            # Of these two the runtime knows the container's path.
+            # The runtime knows the container's path for these two.
             "HUDI_OPERATOR_JOB": str(place / "etc/hudi/job/job.json"),
             "HUDI_OPERATOR_TERMINATION_LOG": str(place / "termination"),
         }

@@ -1,5 +1,5 @@
-"""What goes over the loopback interface: the payloads of TCP, each direction of a connection by
-itself, as a neighbour on the network sees them.
+"""Traffic on the loopback interface: the payloads of TCP, separately for each direction of a
+connection, as a neighbour on the network sees them.
 """
 
 from __future__ import annotations

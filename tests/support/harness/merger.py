@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 CLASS_NAME = "io.hudioperator.support.EarliestMerger"
-"""Of two versions of a record it keeps the one with the smaller `ts`, which neither of Hudi's own
-modes does.
+"""It keeps the version of a record with the smaller `ts`, which neither of Hudi's own modes does.
 """
 STRATEGY = "7d6a3c1e-3f0f-4a52-9a51-2f3c1b0e6f55"
 IMAGE = "registry.example.com/with-the-merger:1"
-"""Of tables whose processes have the class."""
+"""For tables whose processes have the class."""
 CUSTOM: dict[str, Any] = {"mode": "Custom", "custom": {"strategyId": STRATEGY, "className": CLASS_NAME}}
 """`spec.merge` of such a table."""
 READ = {"hoodie.write.record.merge.custom.implementation.classes": CLASS_NAME}

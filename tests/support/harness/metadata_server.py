@@ -38,7 +38,7 @@ class Pod:
         self.refused = 0
         self._server = _serve(type("Metadata", (_Metadata,), {"pod": self}))
         self.environment = {"GCE_METADATA_HOST": f"127.0.0.1:{self._server.server_address[1]}"}
-        """What leads the connector to the stand-in. A pod on GKE has none of it."""
+        """Variable that leads the connector to the stand-in. A pod on GKE does not have it."""
 
     def token(self) -> tuple[int, bytes]:
         """Status and body of an answer."""
@@ -65,7 +65,7 @@ class Bucket:
         self.url = f"http://127.0.0.1:{port}"
         self._gcs = GcsServer(folder, external_url=self.url)
         self.options = {**self._gcs.options}
-        """Of a reader that goes past the proxy."""
+        """For a reader that bypasses the proxy."""
         self._until: dict[str, float] = {}
         self._pods: list[Pod] = []
         self._port = port

@@ -1,5 +1,5 @@
-"""What the tests of the operator process are made of: cluster, etcd, operator processes, and the
-parts that the tests play.
+"""Parts of the tests of the operator process: cluster, etcd, operator processes, and the parts that
+the tests play.
 
 Without a kubelet the tests write the status of pods themselves; without a JVM they write its keys
 to etcd, with the pods' identity.
@@ -80,7 +80,7 @@ class Operator:
         ]
 
     def kill_after(self, step: str, *, seconds: float = 60.0) -> None:
-        """SIGKILL as soon as a step stands in the protocol log."""
+        """SIGKILL as soon as a step is in the protocol log."""
         deadline, read = time.monotonic() + seconds, -1
         while True:
             # Its size first: to read the log over and over takes a core from who writes it.
@@ -95,7 +95,7 @@ class Operator:
 
     @property
     def metrics_address(self) -> str:
-        """Where it is scraped."""
+        """Address at which it is scraped."""
         return f"127.0.0.1:{self._metrics}"
 
     @property
@@ -109,7 +109,7 @@ class Operator:
 
 
 class Forks(Protocol):
-    """What starts operators without an interpreter and imports of their own."""
+    """Starter of operators without a new interpreter and new imports for each."""
 
     def start(self, environment: dict[str, str], log: Path, directory: Path) -> Any:
         """An operator with these variables more; it finds the file ``kubeconfig`` in its folder."""
@@ -119,14 +119,14 @@ class World:
     """One namespace, the operators that the test starts, and the parts that it plays."""
 
     ports = staticmethod(free_ports)
-    """Where an operator serves metrics and probes."""
+    """Ports at which an operator serves metrics and probes."""
     forks: Forks | None = None
-    """None: each operator is a program of its own, as in its pod; its exit code is known."""
+    """None: each operator is a separate program, as in its pod; its exit code is known."""
 
     def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
         self.pod_endpoint = etcd.endpoint
-        """Where pods are told to find etcd."""
+        """Endpoint of etcd that pods are given."""
         self.operators: list[Operator] = []
         self.tables: set[str] = set()
         """Ids of the HudiTables that were made."""
@@ -213,8 +213,8 @@ class World:
             operator.process.wait(timeout=10)
 
     def conform(self) -> None:
-        """What the operators say that they did is what the protocol allows (the test has
-        played the JVMs).
+        """Assert that the protocol allows the steps that the operators logged (the test has played
+        the JVMs).
         """
         logs = [operator.log for operator in self.operators]
         named = {event.table for event in read_files(logs)}
@@ -334,7 +334,7 @@ class World:
     def register(
         self, table_id: str, pod: JsonDict, *, role: str = "writer", lease_seconds: int = 300, clock_seconds: int = 0
     ) -> str:
-        """What a JVM does at its start; returns the incarnation.
+        """Register a pod's JVM, as it does at its start; returns the incarnation.
 
         ``clock_seconds``: by how much its host's wall clock is ahead.
         """
@@ -407,7 +407,7 @@ class World:
         )
 
     def sweep(self, table_id: str, inc: str) -> None:
-        """What the agent does in RollingBack: fill in outcomes, then Swept."""
+        """Do the agent's part of RollingBack: fill in outcomes, then Swept."""
         record = self.phase(table_id, inc, "RollingBack")
         prefix = self.key(table_id, "instant/")
         owned = {

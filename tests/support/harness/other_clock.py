@@ -12,10 +12,8 @@ from pathlib import Path
 VARIABLE = "TEST_CLOCK_SKEW_SECONDS"
 BOOT_VARIABLE = "TEST_BOOT_ID"
 BOOT_ID = "00000000-1111-2222-3333-444444444444"
-"""What a process reads as the boot id when that variable is set, as in a sandbox with
-its own kernel.
-"""
-# The monotonic clock stays as it is. System calls, because these very functions are replaced.
+"""Boot id that a process reads when that variable is set, as in a sandbox with its own kernel."""
+# The monotonic clock stays unchanged. System calls, because these very functions are replaced.
 SOURCE = """
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -19,7 +19,7 @@ __all__ = ["data_files", "parse_timeline", "same", "same_files"]
 CHECKSUM = ".crc"
 """Files that Hadoop's local file system puts beside each of its own, and does not list."""
 COMPLETED = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
-"""What an action is called when it is completed, where that is another word."""
+"""Names of completed actions that differ from the name of the action."""
 
 
 def same(names: Sequence[str], found: tl.Timeline) -> None:
@@ -41,7 +41,7 @@ def same(names: Sequence[str], found: tl.Timeline) -> None:
 
 def same_files(folder: Path, listing: Callable[[], Mapping[str, int]]) -> None:
     """AssertionError when the product lists other files of a table, or other sizes, than the
-    operating system. What comes or goes meanwhile is left out.
+    operating system. Files that come or go meanwhile are left out.
     """
     before, listed, after = _files(folder), dict(listing()), _files(folder)
     steady = {path: size for path, size in before.items() if after.get(path) == size}

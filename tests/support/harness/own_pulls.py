@@ -1,5 +1,5 @@
-"""What Hudi's incremental query gives, beside what the files say: the audit's check `incremental`
-pulls by that query, and has no other witness.
+"""Comparison of Hudi's incremental query with the files: the audit's check `incremental` pulls by
+that query, and has no other witness.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ COLUMNS = (own_rows.KEY, own_rows.PARTITION, own_rows.COMMIT_TIME, "id", "p", "v
 
 
 def same(spark: Any, path: str, folder: Path) -> int:
-    """How many pulls gave what the commits of their range have written: one of each commit, and one
-    of each two or more that end with the last.
+    """Number of pulls that returned exactly the rows that the commits of their range have written:
+    one pull of each commit, and one of each two or more that end with the last.
 
     For tables as `own_rows` can read them. AssertionError with what differs; also when there are no
     two commits.

@@ -38,7 +38,7 @@ KEY, PARTITION, COMMIT_TIME = "_hoodie_record_key", "_hoodie_partition_path", "_
 def rows_of(folder: Path) -> list[Mapping[str, Any]]:
     """One row for each key and partition: the one with the largest `ts`.
 
-    Of equal ones that of the commit that completed last.
+    Of equal ones the version of the commit that completed last.
     """
     instants, files = _completed(folder)
     newest: dict[str, str] = {}
@@ -67,8 +67,8 @@ def same(folder: Path, expected: Sequence[tuple[Any, ...]], columns: Sequence[st
 
 @dataclass(frozen=True)
 class Written:
-    """What one completed commit has written, without the rows of others that it has carried into
-    its files.
+    """Rows that one completed commit has written, without the rows of others that it has carried
+    into its files.
     """
 
     completed: str
@@ -77,7 +77,7 @@ class Written:
 
 
 def commits(folder: Path) -> list[Written]:
-    """Each commit that has rows of its own, in the order of their completion.
+    """Each commit that has its own rows, in the order of their completion.
 
     A compaction has none. Nothing may have been cleaned or archived.
     """
@@ -98,8 +98,8 @@ def commits(folder: Path) -> list[Written]:
 
 
 def pulled(folder: Path, start: str, end: str) -> list[Mapping[str, Any]]:
-    """What a pull of the commits that were completed after `start`, and at `end` at the latest, has
-    to give: of each key their newest row.
+    """Rows that a pull of the commits that were completed after `start`, and at `end` at the
+    latest, has to return: for each key the newest row.
     """
     found: dict[tuple[str, str], tuple[Any, str, Mapping[str, Any]]] = {}
     for commit in commits(folder):

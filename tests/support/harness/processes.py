@@ -61,7 +61,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Of the Python process."""
+        """Process id of the Python process."""
         return self._process.pid
 
     def poll(self) -> int | None:
@@ -103,8 +103,6 @@ class Process:
         self._process.wait(20)
 
     def end_rest(self) -> None:
-        """What else is in its group ends with it, as in a container whose first
-        process has ended.
-        """
+        """End the rest of its process group, as in a container whose first process has ended."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)

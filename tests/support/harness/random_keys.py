@@ -24,7 +24,7 @@ WRITES = "SparkStreamingMetadataWriteHandler"
 def _kill(spark, marker):
     """Kill one executor when two to six of the tasks that write files have ended.
 
-    The others need rows that the killed executor held. They are computed anew, with other keys, so
+    The others need rows that the killed executor held. They are computed again, with other keys, so
     that some belong into files that are written already.
     """
     executors = importlib.import_module("lost_executor").executors  # it lies beside this file

@@ -1,4 +1,4 @@
-"""A receiver of commits (`spec.commitCallback`): it keeps every event that it is told."""
+"""A receiver of commits (`spec.commitCallback`): it keeps every event that it gets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def receiver(host: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Port of an HTTP server of this machine, and the events that it was told."""
+    """Port of an HTTP server of this machine, and the events that it got."""
     told: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):

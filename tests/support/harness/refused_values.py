@@ -1,4 +1,4 @@
-"""Values of a partition that no table can hold, and what a writer is told of them."""
+"""Values of a partition that no table can hold, and the messages about them to a writer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCHEMA = "id string, p string, v string, ts long"
 
 
 def refusal(frame: Any, spec: TableSpec = SPEC, *, kafka: bool = False) -> str:
-    """What is said of the batch; empty: it is taken. `kafka`: it comes from topics."""
+    """Message that refuses the batch; empty: it is accepted. `kafka`: it comes from topics."""
     try:
         values.held(frame, spec, kafka=kafka).write.format("noop").mode("overwrite").save()
     except Exception as error:

@@ -26,7 +26,7 @@ def write_file(folder: Path, number: int, content: list[Row]) -> None:
 
 def load(table: Table, folder: Path, *, run: int) -> dict[str, Any]:
     """An attempt of the same writer that inserts the files of a folder in the lake, one in a
-    commit: what is read twice would be there twice.
+    commit: a file that is read twice would be there twice.
     """
     files = {"format": "parquet", "paths": [table.world.url(folder)], "options": {}, "maxFilesPerCommit": 1}
     process = table.writer("loader", files=files, operation="insert", run=run)

@@ -74,7 +74,7 @@ class RevocableStore:
     def start_broker(self) -> None:
         """Start the broker, on the state that an earlier one has left."""
         state, listen = self.folder / "state", f"{self._host}:{self._broker_port}"
-        # It speaks with the other server: what the first one remembers is not changed by that.
+        # It speaks with the other server, so the cache of the first one does not change.
         command = [_EXAMPLE / "broker.py", "--endpoint", self.other, "--state", state, "--listen", listen]
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         self._start("broker", command, TOKEN=TOKEN, SECRET_KEY="s" * 32, **keys)

@@ -1,4 +1,4 @@
-"""What the request lines of an S3 server say: the verb, and which part of a table is asked for."""
+"""Parsing of request lines of an S3 server: the verb, and the part of a table that is requested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = (
     ("/.hoodie/hudi-operator-progress", "progress"),
     ("/.hoodie", ".hoodie"),
 )
-"""The first one that a path has; what has none is `DATA`."""
+"""The first one that a path has; a path without any is `DATA`."""
 
 
 def verb(line: str) -> str:
@@ -29,8 +29,8 @@ def verb(line: str) -> str:
 
 
 def part(line: str) -> str:
-    """Which part of a table: of a listing that of its prefix, of objects that are deleted together
-    none, because their names are in the body.
+    """Part of a table that is requested: for a listing the part of its prefix; for objects that are
+    deleted together none, because their names are in the body.
     """
     asked = urlsplit(line.split(" ")[1])
     path = unquote(asked.path)
@@ -42,5 +42,5 @@ def part(line: str) -> str:
 
 
 def counted(lines: Iterable[str]) -> Counter[tuple[str, str]]:
-    """How often each part was asked for with each verb."""
+    """Number of requests for each verb and part."""
     return Counter((verb(line), part(line)) for line in lines)

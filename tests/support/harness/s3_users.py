@@ -17,7 +17,9 @@ class Users:
     """The server and its users. A user that is removed is refused at once."""
 
     def __init__(self, folder: Path, files: Path, *, host: str = "127.0.0.1") -> None:
-        """`files`: what the server serves; a folder in it is a bucket. `host`: where it listens."""
+        """`files`: folder that the server serves; a folder in it is a bucket. `host`: where it
+        listens.
+        """
         self._users = folder / "users"
         self._users.mkdir(parents=True)
         port = free_port()

@@ -2,9 +2,9 @@
 them, or answer with an error.
 
 A held request was received whole; it is delivered when the test says so, whether or not its sender
-still lives. Of a held answer the request has reached the server, its sender does not know. What is
-answered with an error does not reach the server. Every request line is kept, so that a test can say
-what was not asked (no deletion).
+still lives. The request of a held answer has reached the server, and its sender does not know. A
+request that is answered with an error does not reach the server. Every request line is kept, so
+that a test can say what was not asked (no deletion).
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class Refused:
     wanted: Wanted
     status: int
     left: float
-    """How many more; infinite: until `stop`."""
+    """Number of requests left; infinite: until `stop`."""
     lines: list[str] = field(default_factory=list)
-    """Those that were refused."""
+    """Request lines that were refused."""
 
     def stop(self) -> None:
         self.left = 0
@@ -102,12 +102,12 @@ def end_tasks(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class Proxy:
-    """Listens on ``host`` and forwards to ``server`` (host, port); runs in a thread of its own."""
+    """Listens on ``host`` and forwards to ``server`` (host, port); runs in a separate thread."""
 
     def __init__(self, host: str, server: tuple[str, int]) -> None:
         self._host = host
         self.server = server
-        """Where requests go; may be changed."""
+        """Target of the requests; may be changed."""
         self._loop = asyncio.new_event_loop()
         self._held: list[tuple[Wanted, Held]] = []
         self._refused: list[Refused] = []

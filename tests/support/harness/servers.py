@@ -1,5 +1,5 @@
-"""The servers that the operator talks to, as a test needs them: an API server that is there
-already, an etcd of its own.
+"""The servers that the operator talks to, as a test needs them: an API server that runs already,
+and a separate etcd.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ENVIRONMENT = {
 
 
 def wait_for(what: str, check: Callable[[], T | None], *, seconds: float = 40.0) -> T:
-    """Ask until the answer is true; fails after ``seconds``. What is empty, or 0, is no answer."""
+    """Ask until the answer is true; fails after ``seconds``. Empty answers and 0 do not count."""
     deadline = time.monotonic() + seconds
     while True:
         found = check()
@@ -60,7 +60,7 @@ class Cluster:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
-        # kubectl takes 0.1 s per call; a proxy of its own makes a request of 2 ms out of that.
+        # kubectl takes 0.1 s per call; a proxy reduces that to a request of 2 ms.
         self._port = free_ports(1)[0]
         self._proxy = subprocess.Popen(
             [CACHE / "bin/kubectl", "--kubeconfig", kubeconfig, "proxy", f"--port={self._port}"],
@@ -71,7 +71,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Of the API server, for clients that do not authenticate."""
+        """Address of the API server, for clients that do not authenticate."""
         return f"http://127.0.0.1:{self._port}"
 
     def _answers(self) -> bool:
@@ -146,8 +146,8 @@ class Etcd:
     """One etcd with mutual TLS; also etcdctl for each identity."""
 
     def __init__(self, directory: Path, *more: str) -> None:
-        """``more``: further arguments of the server."""
-        self.directory, self._more = directory, more
+        """``more``: further arguments of the server; they count before those here."""
+        self.directory, self.more = directory, list(more)
         self.pki = directory / "pki"
         subprocess.run([ROOT / "hack/certificates/pki", self.pki], check=True, timeout=60)
         self.port, self._peer = free_ports(2)
@@ -155,8 +155,13 @@ class Etcd:
         self._process: subprocess.Popen[bytes] | None = None
         self._connections: dict[str, rpc.Connection] = {}
 
+    @property
+    def peer(self) -> str:
+        """Its address for other members."""
+        return f"http://127.0.0.1:{self._peer}"
+
     def start(self) -> None:
-        peer = f"http://127.0.0.1:{self._peer}"
+        peer = self.peer
         with (self.directory / "etcd.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -174,7 +179,7 @@ class Etcd:
                     f"--trusted-ca-file={self.pki / 'ca.crt'}",
                     f"--cert-file={self.pki / 'server.crt'}",
                     f"--key-file={self.pki / 'server.key'}",
-                    *self._more,
+                    *self.more,
                 ],
                 stdout=log,
                 stderr=log,
@@ -191,7 +196,7 @@ class Etcd:
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """Process id of the running process."""
         assert self._process is not None
         return self._process.pid
 
@@ -242,6 +247,11 @@ class Etcd:
         found = self._call("root", "Range", request, writes=False).kvs
         return {pair.key.decode(): json.loads(pair.value) for pair in found}
 
+    def revision(self) -> int:
+        """Revision of the whole store."""
+        request = rpc.messages.RangeRequest(key=b"/", count_only=True)
+        return int(self._call("root", "Range", request, writes=False).header.revision)
+
     def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
         """As a pod would."""
         request = rpc.messages.PutRequest(
@@ -254,7 +264,7 @@ class Etcd:
 
     def _call(self, identity: str, method: str, request: rpc.Message, *, writes: bool) -> rpc.Message:
         """One call with a certificate, in this process: tests look ten times in a second, and each
-        etcdctl would load, connect and authenticate anew.
+        etcdctl would load, connect and authenticate again.
         """
         if identity not in self._connections:
             files = {

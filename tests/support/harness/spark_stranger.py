@@ -27,7 +27,7 @@ def settings(jvm: Any, key: str) -> Any:
 
 
 def security(jvm: Any, conf: Any) -> Any:
-    """Who has the key."""
+    """Security manager that has the key."""
     file = getattr(getattr(jvm.org.apache.spark.internal.config, "package$"), "MODULE$").AUTH_SECRET_FILE()
     return jvm.org.apache.spark.SecurityManager(conf, jvm.scala.Option.empty(), file)
 

@@ -65,7 +65,7 @@ class ZooKeeper:
 
 
 class StockWriter(Process):
-    """Upserts with stock Hudi in a process of its own, one after another.
+    """Upserts with stock Hudi in a separate process, one after another.
 
     `module`: another program that takes STOCK_JOB.
     """

@@ -48,7 +48,7 @@ def adopt(table: Table, instants: Mapping[str, str]) -> str:
 
 
 def release(table: Table, agent: str, process: Process) -> None:
-    """What the deletion of a HudiTable without writers does: the agent leaves, the gate
+    """Do the same as the deletion of a HudiTable without writers: the agent leaves, and the gate
     belongs to nobody.
     """
     etcd = table.world.etcd

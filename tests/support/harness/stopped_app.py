@@ -3,7 +3,7 @@ stock Hudi (STOCK_JOB, as of `stock_writer`).
 
 `<folder>/job.json` has the rows and how it is stopped when `<folder>/stop` is there: `query` ends a
 stream (`query.stop()` interrupts the thread that writes), `jobs` cancels Spark's jobs.
-`<folder>/result.json` says what the program was told of its write.
+`<folder>/result.json` has the answer that the program got for its write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SCHEMA = "id int, p string, v string, ts long"
 
 
 def _told(error: Exception) -> str:
-    """What the error and its causes say: the first line of Spark's is only which call it was."""
+    """Messages of the error and its causes: the first line of Spark's error only names the call."""
     lines = str(error).strip().splitlines()
     return "; ".join([lines[0], *(line for line in lines[1:] if not line.startswith("\tat "))])[:2000]
 

@@ -6,7 +6,7 @@ AssumeRoleWithWebIdentity cannot be used: it asks an issuer on a public address 
 session ends before 15 minutes. So the stand-in answers in its place, and lays the sessions into its
 store.
 
-It is no STS. It knows the tokens that it has projected itself: it looks at no signature, issuer,
+It is no STS. It knows the tokens that it has projected itself: it checks no signature, issuer,
 audience or trust policy. Credentials live for seconds, where STS gives an hour.
 
 The SDK finds STS by its name, so the stand-in is a proxy, too: JVMs that have `Pod.environment` ask
@@ -58,9 +58,9 @@ class Pod:
     """One pod with the identity: its projected token, and who it was for the S3 server."""
 
     folder: Path
-    """Where a kubelet would mount the token: a file `token`."""
+    """Folder in which a kubelet would mount the token: a file `token`."""
     environment: dict[str, str]
-    """What EKS' webhook adds to a pod, and what leads a JVM to the stand-in."""
+    """Variables that EKS' webhook adds to a pod, and those that lead a JVM to the stand-in."""
     tokens: list[str] = field(default_factory=list)
     """All that were projected. Only the last one is good."""
     keys: list[tuple[str, str]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Pod:
 
     @property
     def renewals(self) -> int:
-        """How often it was given other credentials than the first ones."""
+        """Number of times that it was given other credentials than the first ones."""
         return max(0, len(self.keys) - 1)
 
 
@@ -78,8 +78,8 @@ class StsServer:
     """Serves from its creation until `stop()`."""
 
     def __init__(self, folder: Path, files: Path, *, policy: str, seconds: float) -> None:
-        """`files`: what the S3 server serves; `policy`: of the role, as JSON; `seconds`: how long
-        credentials live.
+        """`files`: folder that the S3 server serves; `policy`: of the role, as JSON; `seconds`: how
+        long credentials live.
         """
         folder.mkdir(parents=True)
         self._folder, self._policy, self.seconds = folder, policy, seconds
@@ -96,7 +96,7 @@ class StsServer:
         until("the IAM service runs", Path(socket).exists, timeout=30)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        """Of the S3 server."""
+        """URL of the S3 server."""
         self._run(
             "s3", port, "--region", REGION, "--iam-standalone-endpoint", socket, "--iam-cache-disable",
             "posix", "--default-etag", LAID, str(files),
@@ -235,7 +235,7 @@ class StsServer:
         return HTTPStatus.OK, f"<{name}Response {_XML}><{name}Result>{result}</{name}Result>{metadata}</{name}Response>"
 
     def _judged(self, form: dict[str, str], token: str, role: str) -> tuple[Pod | None, str, str]:
-        """Whose token it is, and STS' code and message when it gives nothing."""
+        """Pod whose token it is; if nothing is granted, also STS' code and message."""
         if form.get("Action") != "AssumeRoleWithWebIdentity":
             return None, "InvalidAction", "the stand-in answers AssumeRoleWithWebIdentity only"
         with self._lock:

@@ -1,7 +1,7 @@
 """Operator, API server, etcd with TLS, users and roles, S3, and the real processes of every pod:
 nothing of a table's life is played here.
 
-What one half writes the other one reads: a field that is renamed on one side alone shows here. Only
+Each half reads records of the other one: a field that is renamed on one side only shows here. Only
 the kubelet is ours (`local_kubelet`).
 """
 
@@ -34,7 +34,7 @@ QUICK = {"limit": 10, "backoffSeconds": 1, "maxBackoffSeconds": 2}
 
 
 class _Keys:
-    """What the audit asks of etcd, with root's certificate."""
+    """The part of an etcd client that the audit needs, with root's certificate."""
 
     def __init__(self, etcd: Etcd) -> None:
         self._etcd = etcd
@@ -164,7 +164,7 @@ class Together:
     def outcome(self, table: str, field: str, *wanted: str) -> JsonDict:
         """`status.<field>` as soon as its outcome is one of those wanted.
 
-        Of a list the last entry.
+        The last entry of a list.
         """
 
         def found() -> JsonDict | None:
@@ -218,9 +218,9 @@ class Together:
     def conform(self, *tables: str) -> None:
         """The protocol logs of operator, drivers and agents are whole and conform.
 
-        Of writers nothing is left: no lock, no record, nobody unsettled.
+        Nothing is left of writers: no lock, no record, nobody unsettled.
 
-        What is settled at the moment has a minute for it.
+        Settling in progress has a minute to finish.
         """
         ids = {self.ids[table] for table in tables}
         deadline = time.monotonic() + 60

@@ -31,7 +31,7 @@ class Told:
         return self._number - 1
 
     def said(self, number: int) -> tuple[str, Any]:
-        """What came of that piece: the error's message or nothing, and its `value`."""
+        """Outcome of that piece: the error's message or an empty text, and its `value`."""
         told = self._answer(number)
         return told["said"], told["value"]
 

@@ -1,4 +1,4 @@
-"""User code of the tests: what a HudiWriter's `source.python` names."""
+"""User code of the tests, as a HudiWriter's `source.python` names it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _wait(gate):
 
 
 _LITERALS = {"int": "{}", "long": "{}L", "bigint": "{}L", "string": "'{}'"}
-"""Of types whose values are written here as SQL."""
+"""Columns of types whose values are written here as SQL."""
 _FEW = 200
 
 

@@ -28,7 +28,7 @@ BUNDLE = CACHE / "jars" / class_archive.BUNDLE
 class WriterProcess:
     """The JVM of several attempts.
 
-    What would halt one of them is told instead, and only that one ends.
+    A fault that would halt one of them is reported instead, and only that one ends.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class WriterProcess:
         return dict(json.loads(lines[-1])) if lines else {"writers": []}
 
     def writers(self) -> dict[str, JsonDict]:
-        """What each has done: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
+        """State of each writer: ``inc``, ``state``, ``acquired``, ``commits``, ``error``.
 
         ``halted``: exit code; ``haltedFor``: why.
         """
@@ -82,7 +82,7 @@ class WriterProcess:
 
     @property
     def together(self) -> int:
-        """How often somebody was inside beside somebody else."""
+        """Number of times that two writers were inside together."""
         return int(self._last()["together"])
 
     def committed(self) -> int:
@@ -90,7 +90,7 @@ class WriterProcess:
         return len(list((self.folder / ".hoodie" / "timeline").glob("*.commit")))
 
     def commit_on(self, more: int = 1, *, seconds: float = 60.0) -> None:
-        """Wait until each writer has committed so many times more."""
+        """Wait until each writer has made this number of further commits."""
         before = {name: writer["commits"] for name, writer in self.writers().items()}
         wait_for(
             "everybody commits",

@@ -1,4 +1,4 @@
-"""What the API server would not decode: a pod with a value of another type than its field's.
+"""Parts of a pod that the API server would not decode: values of another type than the field's.
 
 The types are those of the Kubernetes client, which are made from Kubernetes' OpenAPI document.
 """
@@ -17,7 +17,7 @@ _QUANTITIES = {"requests", "limits", "capacity"}
 
 
 def undecodable(found: Any, kind: str, at: str = "pod") -> str:
-    """The first field of ``found`` whose value is none of its type; empty when there is none.
+    """The first field of ``found`` whose value is not of its type; empty when there is none.
 
     ``kind``: a type as the Kubernetes client writes it, as ``V1Pod`` or ``Dict[str, str]``.
     Unknown fields and null are nothing: the API server drops them.

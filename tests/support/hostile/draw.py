@@ -1,7 +1,7 @@
 """Draws of one family of fields.
 
-Each family of a seed has its own sequence: what a seed says of one family stays when another one
-is changed.
+Each family of a seed has its own sequence: the draws of one family stay when another one is
+changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Choice = Sequence[Any] | Callable[[], Any]
 
 
 class Draw:
-    """What one seed draws for one family."""
+    """Random choices of one seed for one family."""
 
     def __init__(self, seed: int, family: str) -> None:
         self.random = random.Random(f"{seed} {family}")
@@ -35,8 +35,8 @@ class Draw:
     def odd(self, probability: float) -> bool:
         """True with about this probability, for what is refused.
 
-        Most families of a seed have none of it: else one of many would be refused in each seed, and
-        nothing would launch.
+        Most families of a seed have no odd values: otherwise one of many would be refused in each
+        seed, and nothing would launch.
         """
         return self._odd and self.chance(2.5 * probability)
 
@@ -63,7 +63,7 @@ class Draw:
         return {self.some(names, safe): self.random.choice(values) for _ in range(self.random.randrange(3))}
 
     def text(self, ordinary: str) -> str:
-        """Free text: everything may be in it, and must come out as it is."""
+        """Free text: everything may be in it, and must come out unchanged."""
         return ordinary if self.chance(0.5) else ordinary + "".join(self.random.choices(TOKENS, k=3))
 
     def into(self, text: str) -> str:

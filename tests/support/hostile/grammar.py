@@ -10,8 +10,11 @@ from tests.support.hostile.launch import SOURCE, made
 from tests.support.hostile.templates import pods
 from tests.support.hostile.vocabulary import (
     ACCOUNTS,
+    COLUMNS,
     CRONS,
+    DATABASES,
     ENDPOINT,
+    HOSTS,
     HUDI,
     IMAGES,
     KAFKA,
@@ -20,11 +23,13 @@ from tests.support.hostile.vocabulary import (
     PREFIX,
     PREFIXES,
     PROGRAMS,
+    QUERIES,
     READER,
     REGIONS,
     SECRETS,
     SPARK,
     STORAGE,
+    TABLES,
     THRIFT,
     URLS,
     ZONES,
@@ -32,7 +37,7 @@ from tests.support.hostile.vocabulary import (
 
 
 def _parts(settings: JsonDict, known: JsonDict) -> JsonDict:
-    """Those that may be defaults."""
+    """Fields that may be defaults."""
     return {
         name: value if isinstance(known[name], str) else _parts(value, known[name])
         for name, value in settings.items()
@@ -326,7 +331,26 @@ class Generator:
             {"kafka": self._kafka()},
             {"hudi": self._hudi()},
         ))  # fmt: skip
-        return found
+        draw = Draw(self._seed, "jdbc source")
+        return {"jdbc": self._jdbc(draw)} if draw.chance(0.12) else found
+
+    def _jdbc(self, draw: Draw) -> JsonDict:
+        read: JsonDict = {"table": draw.some(TABLES, 2)}
+        if draw.chance(0.5):
+            read = {"query": draw.some(QUERIES, 3) if draw.chance(0.7) else draw.text("SELECT a FROM t")}
+        server = {
+            "engine": draw.one(("PostgreSQL", "MariaDB")), "host": draw.some(HOSTS, 3),
+            "database": draw.some(DATABASES, 2), "secretRef": {"name": draw.some(SECRETS, 2)},
+        }  # fmt: skip
+        more = draw.fields(0.3, {
+            "port": (1, 5433, 65535), "fetchSize": (1, 1000), "tls": ("Verify", "Off"),
+            "incremental": lambda: {"column": draw.some(COLUMNS, 2), **draw.fields(0.4, {
+                "startFrom": ("Earliest", "Latest", "-1.5", "2026-01-31", "2026-01-31T23:59:59.5Z", "2026-02-30"),
+                "lag": (0, 60), "maxRowsPerCommit": (1, 1000),
+            })},
+            "partitioning": lambda: {"column": draw.some(COLUMNS, 2), "partitions": draw.one((2, 256))},
+        })  # fmt: skip
+        return {**server, **read, **more}
 
     def _hudi(self) -> JsonDict:
         draw = Draw(self._seed, "hudi")

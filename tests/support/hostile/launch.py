@@ -1,4 +1,4 @@
-"""What the operator asks before it starts a pod, without a cluster."""
+"""Checks that the operator makes before it starts a pod, without a cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from hudi_operator.api import kafka, options
+from hudi_operator.api import options
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.model.config import ConsentConfig, CredentialsBrokerConfig, OperatorConfig
@@ -18,7 +18,7 @@ from tests.support.hostile.vocabulary import ENDPOINT, NAMESPACE, OF_OTHERS, PRE
 JsonDict = dict[str, Any]
 
 ALLOWED_IMAGES = ("x:1", "registry.example.com/*", "registry/*")
-"""Of the tests' clusters: the images of examples, of the grammar, and of other tests."""
+"""Allowed images of the tests' clusters: those of examples, of the grammar, and of other tests."""
 CONFIG = OperatorConfig(
     allowed_schemes=("s3a", "gs", "hdfs", "abfss"),
     path_prefixes={NAMESPACE: (PREFIX,)},
@@ -63,7 +63,7 @@ def _view(table: TableSpec) -> Any:
 def refusal(table: JsonDict, writer: JsonDict) -> str:
     """Why the operator starts no attempt of this writer; empty when it does.
 
-    What the planner asks (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py).
+    Checks of the planner (plan/core/launch.py, plan/gate/stalled.py, plan/writers/admission.py).
     """
     try:
         target, spec = TableSpec.from_object(table), WriterSpec.from_object(writer)
@@ -76,7 +76,7 @@ def refusal(table: JsonDict, writer: JsonDict) -> str:
     return (
         launch.may_not_start(view, spec)
         or schedules.problem(spec)
-        or kafka.problem(spec.kafka)
+        or launch.source_problem(spec)
         or options.writer_problem(spec, CONFIG.option_patterns)
         or event_log.problem(view, spec)
         or source_tables.problem(view, spec)

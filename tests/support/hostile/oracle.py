@@ -1,4 +1,4 @@
-"""What must hold of the files, pods and records of objects that launch."""
+"""Properties of the files, pods and records of objects that launch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _HUDI_VARIES = {
 
 
 def wrong(table: JsonDict, writer: JsonDict) -> str:
-    """What is where its field does not belong, for objects that launch; empty: nothing."""
+    """Value that is not in its own field, for objects that launch; empty: none."""
     try:
         _check(table, writer)
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -67,22 +67,23 @@ def wrong(table: JsonDict, writer: JsonDict) -> str:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What of a spec determines which files and volumes there are."""
+    """Properties of a spec that determine which files and volumes there are."""
 
     kinds: tuple[tuple[str, ...], ...]
     code: bool
     kafka: bool
+    jdbc: bool
     executors: bool
     partitioned: bool
     revocable: bool
     callback: bool
     agent: bool | None
-    """Whether the table's own agent has executors; None: it has no agent of its own."""
+    """Whether the table's own agent has executors; None: it has no separate agent."""
 
 
 @dataclass(frozen=True)
 class _Ordinary:
-    """What the operator renders of a spec of the same shape with ordinary texts."""
+    """Output of the operator for a spec of the same shape with ordinary texts."""
 
     data: dict[str, str]
     spark: dict[str, str]
@@ -106,6 +107,7 @@ def _shape(target: TableSpec, spec: WriterSpec) -> _Shape:
         kinds=tuple((ref.as_kind,) for ref in target.storage.secret_refs),
         code=bool(spec.python or (spec.application and spec.application.config_map)),
         kafka=spec.kafka is not None and bool(spec.kafka.security.secret),
+        jdbc=spec.jdbc is not None,
         executors=spec.executors.instances > 0,
         partitioned=bool(target.partition_fields),
         revocable=target.fencing.mode == "Credentials",
@@ -131,6 +133,9 @@ def _rendered(shape: _Shape) -> _Ordinary:
     if shape.kafka:
         source = {"kafka": {"bootstrapServers": ["b:1"], "topics": ["t"], "value": {"format": "String"}}}
         source["kafka"]["security"] = {"protocol": "SSL", "secretRef": {"name": "k"}}
+    if shape.jdbc:
+        server = {"engine": "PostgreSQL", "host": "h", "database": "d", "secretRef": {"name": "k"}}
+        source = {"jdbc": {**server, "table": "t"}}
     target = TableSpec.from_object(made("HudiTable", "flights", body))
     body = {"tableRef": {"name": "flights"}, "source": source, "executors": {"instances": int(shape.executors)}}
     spec = WriterSpec.from_object(made("HudiWriter", "load", body))
@@ -243,12 +248,13 @@ def _pulled(*specs: JsonDict) -> set[str]:
 
 def _named(table: JsonDict, writer: JsonDict) -> set[str]:
     """Secrets of the storage and of the source."""
-    kafka = _of(_of(writer, "source"), "kafka")
-    return _names(_of(table, "storage").get("secretRefs")) | _names([_of(_of(kafka, "security"), "secretRef")])
+    kafka, jdbc = (_of(_of(writer, "source"), kind) for kind in ("kafka", "jdbc"))
+    of_source = _names([_of(_of(kafka, "security"), "secretRef"), _of(jdbc, "secretRef")])
+    return _names(_of(table, "storage").get("secretRefs")) | of_source
 
 
 def _executors(data: dict[str, str], executor: JsonDict, image: str) -> None:
-    """What admission compares executors with is what their template says, and no more."""
+    """Assert that admission compares executors with exactly what their template says."""
 
     def listed(name: str) -> set[str]:
         return set(data[name].split(",")) - {""}

@@ -1,4 +1,4 @@
-"""What must hold of a rendered pod, whatever its settings and its podTemplate say."""
+"""Properties of a rendered pod, for all its settings and podTemplates."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _metadata(found: JsonDict, plain: JsonDict, wanted: JsonDict) -> None:
         assert found.get(key, {}).keys() == ours.keys() | theirs.keys()
         assert not [name for name in theirs if own.match(name)], theirs
         varies = {name for name in ours if name.endswith(("/hudi-defaults", "/agent"))}
-        # An annotation of the chart's values is none of ours: the template comes first.
+        # An annotation of the chart's values is not ours: the template comes first.
         kept = ours.keys() - varies - theirs.keys()
         assert {n: found[key][n] for n in kept} == {n: ours[n] for n in kept}
         assert {n: v for n, v in found.get(key, {}).items() if n in theirs} == theirs
@@ -114,7 +114,7 @@ def _volume(volume: JsonDict) -> None:
 
 
 def _containers(found: list[JsonDict], template: JsonDict, main: str, volumes: set[str]) -> None:
-    """Those that a template adds: its own, with no more rights than the operator's."""
+    """Check the containers that a template adds: they have no more rights than the operator's."""
     spec = template.get("spec") or {}
     theirs = [c for c in spec.get("containers") or [] if c["name"] != main] + list(spec.get("initContainers") or [])
     assert [one["name"] for one in found] == [one["name"] for one in theirs]

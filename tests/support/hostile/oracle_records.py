@@ -1,6 +1,4 @@
-"""What must hold of job.json, of a table's assignment to its agent, and of the request for a
-bootstrap.
-"""
+"""Properties of job.json, of a table's assignment to its agent, and of a bootstrap request."""
 
 from __future__ import annotations
 
@@ -27,7 +25,9 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
     """Raises AssertionError."""
     spec = writer["spec"]
     source, told = spec.get("source") or {}, found["source"]
-    assert told is not None or not {"files", "hudi", "kafka", "python", "sql"} & {k for k, v in source.items() if v}
+    assert told is not None or not {"files", "hudi", "jdbc", "kafka", "python", "sql"} & {
+        k for k, v in source.items() if v
+    }
     if spec.get("transform"):
         assert found["transform"]["sql"] == spec["transform"]["sql"]
     assert found["validations"] == [_validation(each) for each in spec.get("validations") or []]
@@ -44,6 +44,8 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
         assert told["python"]["function"].isidentifier()
     if source.get("kafka"):
         _kafka(source["kafka"], told["kafka"])
+    if source.get("jdbc"):
+        _jdbc(source["jdbc"], told["jdbc"])
     views = told["sql"]["views"] if source.get("sql") else []
     for each in [*([told["files"]] if source.get("files") else []), *(v["files"] for v in views if v.get("files"))]:
         _files(each)
@@ -84,6 +86,42 @@ def _kafka(said: JsonDict, told: JsonDict) -> None:
     assert told["options"] == (said.get("options") or {})
     assert re.fullmatch("Earliest|Latest|[0-9]+", told["startFrom"])
     assert told["security"]["folder"] in ("", "/etc/hudi/kafka")
+
+
+def _jdbc(said: JsonDict, told: JsonDict) -> None:
+    assert (told["engine"], told["host"], told["database"]) == (said["engine"], said["host"], said["database"])
+    assert re.fullmatch(r"[\w.-]+|\[[0-9a-fA-F:]+\]", told["host"], re.ASCII), told["host"]
+    assert re.fullmatch(r"\w[\w$-]*", told["database"], re.ASCII), told["database"]
+    assert told["port"] in (said.get("port"), 5432, 3306)
+    assert told["folder"] == "/etc/hudi/jdbc"
+    assert (told["table"], told["query"]) == (said.get("table") or "", said.get("query") or "")
+    new, parts = told["incremental"], told["partitioning"]
+    for name in (told["table"].replace(".", "_"), *(each["column"] for each in (new, parts) if each)):
+        assert re.fullmatch(r"[\w$]*", name, re.ASCII), name
+    if new:
+        assert re.fullmatch(r"Earliest|Latest|[0-9.:TZ-]+", new["startFrom"]), new
+    if told["query"]:
+        _one_select(told["query"], "'\"")
+        _one_select(told["query"], "'\"`")
+
+
+def _one_select(sql: str, marks: str) -> None:
+    """One statement in parentheses, as a database reads it that quotes with these marks."""
+    assert sql.split(None, 1)[0].upper() in ("SELECT", "WITH"), sql
+    inside, depth, left = "", 0, ""
+    for letter in sql:
+        if inside:
+            assert letter != "\\", sql
+            inside = "" if letter == inside else inside
+        elif letter in marks:
+            inside = letter
+        else:
+            depth += (letter == "(") - (letter == ")")
+            left += letter
+            assert depth >= 0, sql
+    assert not inside, sql
+    assert depth == 0, sql
+    assert not re.search(r"[;$#\\]|--|/\*", left), sql
 
 
 def _files(found: JsonDict) -> None:
@@ -152,7 +190,7 @@ def assignment(table: JsonDict, target: TableSpec) -> JsonDict:
 
 
 def _url(url: str) -> None:
-    """What a client connects to is what the URL shows."""
+    """Assert that a client connects to the host that the URL shows."""
     assert url.isascii(), url
     assert not re.search(r"[\x00-\x20\x7f\\#\"<>^`{|}]", url), url
     parts = urlsplit(url)

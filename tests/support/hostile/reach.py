@@ -1,4 +1,4 @@
-"""Which fields of the CRDs a pair of objects has.
+"""Fields of the CRDs that a pair of objects has.
 
 `python -m tests.support.hostile.reach FIELD...` prints the first seed of objects that launch and
 have these fields, such as `HudiTable.spec.bootstrap.source.path`.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 BLANKS = "".join(map(chr, range(33)))
-"""What Java's `trim` takes away."""
+"""Characters that Java's `trim` removes."""
 
 
 def properties(text: str) -> dict[str, str]:
@@ -87,7 +87,7 @@ def expanded(value: str, known: Mapping[str, str]) -> str:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """What a glob pattern stands for, with its braces resolved."""
+    """Alternatives of a glob pattern, with its braces resolved."""
     found = re.search(r"(?<!\\)\{([^{}]*)\}", pattern)
     if found is None:
         return [re.sub(r"\\(.)", r"\1", pattern)]

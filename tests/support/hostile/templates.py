@@ -142,8 +142,8 @@ def _security(draw: Draw, fine: tuple[JsonDict, ...], other: tuple[JsonDict, ...
 
 
 def _named(draw: Draw, name: str) -> JsonDict:
-    """What names a Secret or a ConfigMap. Another place of Kubernetes' API spells the field
-    otherwise: there may be one name for the checks and another one for the kubelet.
+    """Reference to a Secret or a ConfigMap. Another place of Kubernetes' API spells the field
+    differently: the checks and the kubelet may read different names.
     """
     found = {name: draw.some(SECRETS, 2)}
     if draw.odd(0.3):

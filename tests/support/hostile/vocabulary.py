@@ -58,6 +58,22 @@ KAFKA = (
     "client.id", "fetch.min.bytes", "max.poll.records", "sasl.jaas.config", "interceptor.classes", "group.id",
     "ssl.truststore.location", "config.providers", "metric.reporters", "key.deserializer", "bootstrap.servers",
 )  # fmt: skip
+HOSTS = (
+    "orders-db.shop", "203.0.113.7", "[fd00::1]", "db?socketFactory=x&loggerFile=/tmp/x", "db/x?autoDeserialize=true",
+    "db:5432", "me:word@db", "a,b", "address=(host=db)(localSocket=/x)", "db%2f..", "db\n", "db#x", "[::1]/x",
+)  # fmt: skip
+DATABASES = (
+    "shop", "s_1$-x", "shop?sslfactory=x", "shop&allowLoadLocalInfile=true", "shop;x", "a/../b", "shop%3Fx", "",
+    "shop\n",
+)  # fmt: skip
+TABLES = ("orders", "sales.orders_2", "a.b.c", 'o" WHERE 1=1; DROP TABLE o', "(SELECT 1)", "orders o", "o`x", "o--")
+COLUMNS = ("updated_at", "Id$1", 'a" OR 1=1', "a`b", "a b", "a)", "max(a)")
+QUERIES = (
+    "SELECT a FROM t", "with x AS (SELECT ';(' AS a) SELECT * FROM x", "SELECT `a` FROM \"t;u\" WHERE b = 'it''s'\n",
+    "SELECT 1; DROP TABLE t", "SELECT 1) x, (SELECT 2", "SELECT '\\'; DROP TABLE t; --'", "SELECT $$a$$; DROP TABLE t",
+    "SELECT 1 -- x", "SELECT 1 /* x */", "SELECT 1 # x", "DELETE FROM t", "SELECT `;` FROM t", "SELECT `) x, (SELECT `",
+    "SELECT 'open", "SELECT E'\\''", "SELECT 'a' 'b", "SELECT\u00a01",
+)  # fmt: skip
 READER = (
     "header", "nullValue", "sep", "path", "paths", "avroSchemaUrl", "fs.s3a.impl", "fs.s3a.endpoint", "basePath",
     "__globPaths__",

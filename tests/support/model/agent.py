@@ -44,15 +44,16 @@ def agent(s: State, c: Configuration, i: int) -> Iterator[Step]:
 
 
 def _target(s: State, c: Configuration, i: int, k: int) -> bool:
-    """Which instants may this agent settle?
+    """Whether this agent may settle the instant.
 
-    Those recorded for a settled incarnation, or Abandoned by their owner; nothing else (I7).
+    It may settle those recorded for a settled incarnation, or Abandoned by their owner, and no
+    others (I7).
     """
     y, owner = s.instants[k], c.owner(k)
     if y.outcome or c.is_compaction(k):
         return False
     if y.rolled == 1 and y.roller != i and c.rules.claims and not rolling_back(s, y.roller):
-        return False  # a rollback belongs to whoever claimed it, until that one is settled (I12)
+        return False  # a rollback belongs to its claimant until that one is settled (I12)
     if not c.rules.proof_before_rollback and owner >= 0 and not s.incs[owner].alive and y.record == "P":
         return True
     if not c.rules.chosen_by_record and y.requested and not y.completed:
@@ -200,7 +201,7 @@ def _finish(s: State, c: Configuration, i: int) -> Iterator[Step]:
 def _sweep(s: State, c: Configuration, i: int) -> Iterator[Step]:
     """Late files that bear the instant are removed.
 
-    Of an Abandoned one the sweep is repeated when no executor is left (F4, I5).
+    The sweep of an Abandoned one is repeated when no executor is left (F4, I5).
     """
     k = s.incs[i].work
     y, owner = s.instants[k], c.owner(k)

@@ -1,5 +1,5 @@
-"""What nobody decides: leases run out, processes die, requests on the wire are executed late or
-never, clocks step, executors write on.
+"""Steps that no process decides: leases run out, processes die, requests on the wire are executed
+late or never, clocks step, executors write on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def environment(s: State, c: Configuration) -> Iterator[Step]:
 
 def _lease(s: State, c: Configuration, i: int) -> Iterator[Step]:
     x = s.incs[i]
-    # Of a dead one it matters to late requests only
+    # For a dead one it matters to late requests only
     if x.lease and ((i in c.leases and (x.driver or c.late)) or (x.fence and c.late)):
         t = s.inc(i, lease=0, alive=0)
         if t.lock is not None and t.lock.owner == i and t.lock.on_lease:

@@ -3,7 +3,7 @@
 Each returns True while the invariant holds. I6 is a property of the whole state graph: `settled` is
 its goal.
 
-The wording of each is that of docs/design/protocol.md; what is compared is in the code.
+The wording of each is that of docs/design/protocol.md; the comparison is in the code.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def i8_acknowledged_stays(s: State, c: Configuration) -> bool:
 
 
 def i9_no_overlap(s: State, c: Configuration) -> bool:
-    """Of two commits overlapping on a file group, one started after the other completed.
+    """If two commits overlap on a file group, one started after the other completed.
 
     The same source rows are committed once.
     """

@@ -81,8 +81,8 @@ def acquire(s: State, c: Configuration, i: int, pc: str) -> Iterator[Step]:
     """One transaction (I1, I2): the lock is free, not fenced, alive is the one that I put last, the
     gate is the one that I evaluated.
 
-    With late acquires the answer is a step of its own (program counter "asking"): see `_resolve`
-    and `environment.late_requests`.
+    With late acquires the answer is a separate step (program counter "asking"): see `_resolve` and
+    `environment.late_requests`.
     """
     x = s.incs[i]
     if not x.own_alive or not x.own_gate:

@@ -64,8 +64,8 @@ def urgent(s: State, c: Configuration) -> Iterator[Step]:
     """Partial-order reduction: steps of settling that may be taken before all others
     without losing anything.
 
-    Where no request is late, each of these steps only enables: whoever can move before it can move
-    after it, to the same effect. The states in between differ from the later ones in the phase
+    If no request is late, each of these steps only enables: a process that can move before it can
+    move after it, to the same effect. The states in between differ from the later ones in the phase
     alone, and no invariant tells them apart while the process is dead and nothing of it is on the
     wire. So the search need not interleave them with everybody else's steps. (`upgrade`, `session`,
     `requests` and `late writes` do.)
@@ -154,7 +154,7 @@ def has_credentials(c: Configuration, i: int) -> bool:
 def _revoke(s: State, c: Configuration, i: int, x: Inc) -> Iterator[Step]:
     """Have the credentials revoked, and see the store refuse them (mode Credentials).
 
-    What the broker says is no proof: it may answer and have done nothing.
+    The broker's answer is no proof: it may answer and have done nothing.
     """
     who = c.names[i]
     if not x.revoked:

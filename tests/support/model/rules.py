@@ -119,7 +119,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Who takes part, and which faults may happen."""
+    """Participants, and the faults that may happen."""
 
     name: str
     covers: str
@@ -136,7 +136,7 @@ class Configuration:
     instant was requested; empty: keys are not modelled.
     """
     program: str = "commit"
-    """What writers do: "lock" (lock cycles only), "commit"."""
+    """Program of the writers: "lock" (lock cycles only), "commit"."""
     begun: bool = False
     """Writer 0 begins after its first lock cycle: its instant is recorded and requested."""
     late: frozenset[str] = frozenset()
@@ -147,7 +147,7 @@ class Configuration:
     deaths: frozenset[int] = frozenset()
     """Incarnations whose driver may die."""
     unknown: str = ""
-    """PUTs that have a life of their own on the wire: r, i, m, c."""
+    """PUTs that are independent on the wire: r, i, m, c."""
     hold_limit: frozenset[int] = frozenset()
     """Incarnations that may exceed maxHoldSeconds, or be fenced by a person, in good health."""
     max_acquires: int = 2
@@ -164,7 +164,7 @@ class Configuration:
     gate: bool = False
     """The mode is changed from LeaseOnly to PodTermination through the gate."""
     credentials: bool = False
-    """The mode Credentials: writer 0 is on a node that is lost for ever, its credentials are its
+    """The mode Credentials: writer 0 is on a node that is lost forever, its credentials are its
     own, and the store has two servers that remember identities.
     """
     foreign: bool = False

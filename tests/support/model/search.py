@@ -25,7 +25,7 @@ from tests.support.model.writer import writer
 
 @dataclass
 class Result:
-    """What one search found."""
+    """Result of one search."""
 
     states: int
     seconds: float
@@ -145,7 +145,7 @@ def _explore(c: Configuration, until: frozenset[str], limit: int, began: float) 
 
 
 def _canonical(s: State, c: Configuration) -> State:
-    """Of two states that differ only in the numbers of two equal writers, always the same one."""
+    """The representative of states that differ only in the numbers of two equal writers."""
     return min(s, swapped(s), key=_rank) if c.symmetric else s
 
 

@@ -1,18 +1,18 @@
-"""What the world of the model consists of.
+"""State of the model.
 
 Every object is an immutable named tuple, so that a state can be hashed and compared.
 
 A state describes one table: its keys in etcd, its timeline in storage, and the processes around it.
-Nothing forces a process to take its next step: to be paused, frozen or cut off is simply not to
-move while others do.
+Nothing forces a process to take its next step: a process that is paused, frozen or cut off simply
+does not move while others do.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# settle/<inc>: phases in their order; 0 means that there is no settle record. Neither is there one
-# in COLLECTED: the search remembers what was.
+# settle/<inc>: phases in their order; 0 means that there is no settle record. There is none in
+# COLLECTED, either: the search remembers the past.
 NONE, FENCED, TERMINATING, DRAINING, UNLOCKED, ROLLING_BACK, SWEPT, SETTLED, COLLECTED = range(9)
 PHASES = ("-", "Fenced", "Terminating", "Draining", "Unlocked", "RollingBack", "Swept", "Settled", "collected")
 

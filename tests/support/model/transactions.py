@@ -1,5 +1,5 @@
-"""The transactions of the protocol: their compares (the very strings of protocol.json), what each
-compare means, what they change.
+"""The transactions of the protocol: their compares (the very strings of protocol.json), the meaning
+of each compare, and their changes.
 
 The search evaluates these strings, so a compare that is missing here is missing in the search.
 `test_transactions.py` holds this table and `operator/hudi_contract/protocol.json` together.
@@ -49,7 +49,7 @@ TRANSACTIONS: dict[str, tuple[str, ...]] = {
     "collect": ("mod(settle/<inc>) = seen", "version(writer/<inc>) = 0"),
 }
 
-# What the model does in the branch "then" (and else), in the words of protocol.json.
+# Effects of the model in the branch "then" (and else), in the words of protocol.json.
 EFFECTS: dict[str, tuple[str, ...]] = {
     "register": ("put writer/<inc>", "put alive/<inc> lease L"),
     "keepalive": ("put alive/<inc> lease L",),
@@ -204,7 +204,7 @@ def _phase(s: State, c: Configuration, q: Request) -> State:
 def _settled(s: State, c: Configuration, q: Request) -> State:
     """The records of this incarnation's instants go.
 
-    What it knows about completion is fixed for ever.
+    Its knowledge about completion is fixed forever.
     """
     for k, x in enumerate(s.instants):
         if c.owner(k) == q.inc and x.record != "-":

@@ -7,8 +7,8 @@ cycle 2   ready → held2 → metadata → promised → sent → finishing → d
           publication under the lock … → unsure: a PUT of unknown outcome; failing → failed →
           abandoned: the instant is left behind
 
-Where keys are modelled they are compared in `ready`, without the lock, and in `held2`, where the
-lock may be given back once for another comparison outside.
+If keys are modelled, they are compared in `ready`, without the lock, and in `held2`, where the lock
+may be given back once for another comparison outside.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ _LOCK_STEPS = {
 # ---------------------------------------------------------------- start of a later attempt, or of a
 # second JVM
 def _start(s: State, c: Configuration, i: int) -> Iterator[Step]:
-    """When may the next attempt start? When the old one is fenced, or has left.
+    """Start of the next attempt: possible when the old one is fenced, or has left.
 
-    Its JVM comes up and registers; what it does next is `_standby`. A second JVM of the old attempt
-    has nobody to wait for.
+    Its JVM comes up and registers; its next step is `_standby`. A second JVM of the old attempt has
+    nobody to wait for.
     """
     old = s.incs[0]
     if c.roles[i] == "next":
@@ -333,8 +333,8 @@ _STEPS = {
 
 
 _SENDS = frozenset({"recorded", "writing", "held2", "promised"})
-"""Where a writer's next step is a request to the store, authorised when it is sent: one that is on
-the wire lands or dies whatever becomes of the credentials.
+"""States in which a writer's next step is a request to the store, authorised when it is sent: a
+request on the wire lands or dies, whatever happens to the credentials.
 """
 
 

@@ -3,9 +3,9 @@ real run and rejects every step that the protocol forbids.
 
 A step whose answer was lost may or may not have been executed, at any later time: the replay then
 keeps every state that is still possible, and rejects a step when it is forbidden in all of them.
-A process that is killed between etcd's answer and the line about it leaves no line at all: what a
-fenced incarnation did last may be missing, one step of each (`unlogged.py`).
-Exit status 1 on a rejection, 2 when there is no protocol line at all.
+A process that is killed between etcd's answer and the line about it leaves no line at all: the last
+step of each fenced incarnation may be missing (`unlogged.py`). Exit status 1 on a rejection, 2 when
+there is no protocol line at all.
 
 --complete    the run has ended in order: at the end nobody may be left registered, holding, fenced
               but not settled, or with a pending instant
@@ -34,7 +34,7 @@ MANY = 256
 
 @dataclass
 class Verdict:
-    """What the replay of one table says."""
+    """Result of the replay of one table."""
 
     table: str
     steps: int = 0
@@ -106,7 +106,7 @@ def _replay(table: str, events: list[Event], complete: bool, start: TableState) 
             verdict.rejections.append(f"{e.where}: {e.said()}: {wrong}")
             return verdict
     if complete:
-        # What is still without an answer at the end may have been executed all the same.
+        # A request that is still without an answer at the end may have been executed nevertheless.
         left = [_unfinished(t) for s in states for t in (_closure(s, events[-1]) if s.maybe else [s])]
         if all(left):
             verdict.rejections.append(f"at the end of the trace: {left[0]}")
@@ -152,7 +152,7 @@ def _closure(s: TableState, e: Event) -> list[TableState]:
 
 
 def _executions(s: TableState, lost: Event, now: Event) -> list[Event]:
-    """What the lost request may have been: its log line lacks what only the answer tells."""
+    """Possible forms of the lost request: its log line lacks details that only the answer has."""
     known = now.actor == lost.actor and now.action == lost.action  # the same client asks again, and says for what
     if lost.action == "settle-update":
         details = ["Terminating", "Draining", "Unlocked", "RollingBack", "Swept"]
@@ -182,10 +182,10 @@ def _forget(s: TableState, e: Event) -> None:
 
 
 def _unfinished(s: TableState) -> str:
-    """What is left of a run that should have ended in order; empty: nothing.
+    """Remains of a run that should have ended in order; empty: none.
 
-    Without the operator's log the sweep is the end of a dead incarnation: that its keys go then is
-    a step of the operator.
+    Without the operator's log the sweep is the end of a dead incarnation: the removal of its keys
+    after that is a step of the operator.
     """
     if s.owner:
         return f"{short(s.owner)} still holds the lock (I6)"

@@ -1,8 +1,8 @@
 """Synthetic traces: random walks of the model, written in the format of the protocol log.
 
-What is logged follows from the difference of two states, so the emitter knows nothing of the
-model's program. A walk ends when everything is settled; its trace is what a real run of the same
-history would have logged.
+The log lines follow from the difference of two states, so the emitter knows nothing of the model's
+program. A walk ends when everything is settled; its trace is what a real run of the same history
+would have logged.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Emitter:
         raise Coarser
 
     def _outcome(self, k: int, t: State) -> None:
-        """What became of an instant, in its owner's settle record."""
+        """Record the outcome of an instant in its owner's settle record."""
         self.told.add(k)
         key = f"settle/{self.incs[self.c.owner(k)]}"
         self.jvm(

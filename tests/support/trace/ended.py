@@ -17,7 +17,7 @@ _PASSED = pytest.StashKey[bool]()
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """For a tier's conftest: notes whether the test has passed.
 
-    One that has failed leaves what it was at, and has told its failure.
+    A failed one leaves its work unfinished, and has reported its failure.
     """
     report = yield
     if report.when == "call":

@@ -2,8 +2,8 @@
 
 The checker must reject nearly all of them.
 
-`equivalent` explains the others: what the mutation says is another run that the protocol allows, or
-something that no trace shows.
+`equivalent` explains the others: the mutated trace is another run that the protocol allows, or
+differs in something that no trace shows.
 """
 
 from __future__ import annotations

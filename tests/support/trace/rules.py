@@ -1,5 +1,5 @@
-"""What each logged step demands of the state before it, beyond the compares of its transaction, and
-what it changes.
+"""Requirements of each logged step on the state before it, beyond the compares of its transaction,
+and its changes of the state.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _claim(s: TableState, e: Event) -> str:
             else "it claims an instant without record, and nobody is being settled: the instant is foreign (I7)"
         )
     for holder in ({record.claimed} - {""}) | (set() if record.state == "Abandoned" else {record.owner}):
-        # Who has something Pending has not left (F70)
+        # An incarnation with something Pending has not left (F70)
         if holder != e.actor and not (s.proven(holder) and (s.no_operator or holder in s.settles)):
             return f"it takes the instant from {short(holder)}, which is not settled (I12)"
     return ""
@@ -250,7 +250,7 @@ def _settle_update(s: TableState, e: Event) -> str:
         return f"the agent may change the record in the phase RollingBack only, not in {old} (I7)"
     if not agent and new == "Swept" and old != "Swept" and not s.no_jvms:
         return "only the agent says that everything is swept"
-    # There it goes with its lease, which nobody logs
+    # There it ends with its lease, which nobody logs
     if new in ("Unlocked", "RollingBack", "Swept") and s.owner == inc and not s.lease_only:
         return f"the phase {new} while this incarnation still owns the lock (I1)"
     return _outcome(s, e, inc) if e.outcome else ""

@@ -1,5 +1,5 @@
-"""What a trace tells about one table: the keys of etcd as far as the protocol log shows them, and
-the meaning of each compare on them.
+"""State of one table according to a trace: the keys of etcd as far as the protocol log shows them,
+and the meaning of each compare on them.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class TableState:
     leave: frozenset[str] = frozenset()
     """Instants that ever got leave to publish."""
     outcomes: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(Incarnation, instant) → what the agent says became of it, where the log tells."""
+    """(Incarnation, instant) → its outcome according to the agent, if it is in the log."""
     outcomes_logged: bool = True
     """False: the agent's lines of this trace do not tell outcomes."""
     maybe: list[Event] = field(default_factory=list)
     """Steps of unknown outcome that etcd may still execute."""
     lease_only: bool = False
     no_operator: bool = False
-    """The operator's log is missing: what it did (admissions, gate, fences, unlocks, phases) is
+    """The operator's log is missing: its steps (admissions, gate, fences, unlocks, phases) are
     assumed to have been allowed.
     """
     handed_over: set[str] = field(default_factory=set)
@@ -73,7 +73,7 @@ class TableState:
     (adopted, then).
     """
     no_jvms: bool = False
-    """The logs of drivers and agents are missing: what they did is assumed to have been allowed."""
+    """The logs of drivers and agents are missing: their steps are assumed to have been allowed."""
 
     def copy(self) -> TableState:
         """An independent copy."""

@@ -1,7 +1,7 @@
-"""What a killed process did last, without a line in its log.
+"""Last steps of a killed process that are not in its log.
 
-A process logs a step when it has etcd's answer. Killed in between, it has changed etcd's keys and
-said nothing: only what others find afterwards tells of it.
+A process logs a step when it has etcd's answer. If it is killed in between, it has changed etcd's
+keys and logged nothing: only what others find afterwards shows it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tests.support.trace.events import Event, in_order
 
 
 def unlogged(events: list[Event], wrong: Event) -> Iterator[tuple[Event, list[Event]]]:
-    """For a step that is forbidden after what the logs tell: what a killed process may have done
-    before it, and the trace with that step.
+    """For a step that is forbidden according to the logs: a step that a killed process may have
+    done before it, and the trace with that step.
 
     Only what an incarnation that is fenced would have logged last.
     """
@@ -38,7 +38,7 @@ def unlogged(events: list[Event], wrong: Event) -> Iterator[tuple[Event, list[Ev
 
 
 def _steps(last: Event, wrong: Event, token: int, *, recorded: bool) -> Iterator[Event]:
-    """Steps of the actor of `last`, its last line, that `wrong` tells of.
+    """Steps of the actor of `last`, its last line, that `wrong` reports.
 
     `recorded`: another line says who recorded the instant of `wrong`.
     """

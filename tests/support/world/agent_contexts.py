@@ -54,5 +54,5 @@ def context(
 
 
 def look(requests: Mapping[str, Mapping[str, Any]], records: Records = NOTHING) -> Observation:
-    """What a pass knows before the timeline is listed."""
+    """Observation of a pass before it lists the timeline."""
     return Observation(requests, records)

@@ -1,5 +1,5 @@
-"""Parts for the tests of the commit callback: an HTTP server that does what it is told, etcd's
-compare-and-set, and a timeline to commit to.
+"""Parts for the tests of the commit callback: a scripted HTTP server, etcd's compare-and-set, and a
+timeline to commit to.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Receiver(ThreadingHTTPServer):
         self.answers: list[int | str] = []
         self.events: list[dict[str, Any]] = []
         self.begun: list[str] = []
-        """Where a callback has begun, instead of events of that kind."""
+        """Positions at which callbacks have begun, instead of events of that kind."""
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.more: dict[str, str] = {}
@@ -106,8 +106,8 @@ def receiver() -> Iterator[Receiver]:
 class Store:
     """Keys with revisions, as `hudi_runtime.process.etcd.Etcd` has them.
 
-    Encoded, so that only what can be stored is. What it cannot, and etcd can: a lease, a
-    transaction over several keys, a permission that is denied, a stale read.
+    Encoded, so that only what can be stored is. It lacks abilities of etcd: a lease, a transaction
+    over several keys, a permission that is denied, a stale read.
     """
 
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)

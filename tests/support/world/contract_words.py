@@ -1,5 +1,5 @@
-"""Whether a value of the table's own keys is one of the contract: what a simulation or a fake
-writes has no field that no reader knows.
+"""Whether a value of the table's own keys is one of the contract: values that a simulation or a
+fake writes have no field that no reader knows.
 """
 
 from __future__ import annotations

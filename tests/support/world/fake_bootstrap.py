@@ -1,8 +1,8 @@
-"""What a bootstrap needs, in one fake: table, session, etcd, Spark and the dataset that the table
-begins with.
+"""Everything that a bootstrap needs, in one fake: table, session, etcd, Spark and the dataset that
+the table begins with.
 
-What it cannot, and the real parts can: rows (they are counted, not there), a lost answer of etcd or
-of the store, a compare that fails, more than one job and stage.
+The fake lacks abilities of the real parts: rows (they are counted, not stored), a lost answer of
+etcd or of the store, a compare that fails, more than one job and stage.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table with commits and cleans, and an etcd for holds, in one fake.
 
-What it cannot, and the real parts can: a listing that fails but where a test says so, a put that is
-lost, a clean that deletes less than its plan says.
+It lacks abilities of the real parts: a listing that fails except where a test says so, a put that
+is lost, a clean that deletes less than its plan says.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Fake:
 
     names: list[str]
     files: dict[str, list[str]] = field(default_factory=dict)
-    """What a partition has now."""
+    """Current files of a partition."""
     deleted: dict[str, set[str]] = field(default_factory=dict)
-    """What doubtful cleans were to delete."""
+    """Files that doubtful cleans were to delete."""
     replaced: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     """By the requested time of the commit that replaced them."""
     archived: tuple[tl.Instant, ...] = ()

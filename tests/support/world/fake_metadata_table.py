@@ -1,7 +1,7 @@
 """A table, a session and an etcd for changes of the metadata table, in one fake.
 
-What it cannot, and the real parts can: content (partitions are names), a lock that somebody else
-has, a lost answer, a compare that fails.
+It lacks abilities of the real parts: content (partitions are names), a lock that somebody else has,
+a lost answer, a compare that fails.
 """
 
 from __future__ import annotations

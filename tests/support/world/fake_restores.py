@@ -1,8 +1,8 @@
 """A table with a savepoint and commits after it, a session and an etcd for restores,
 in one fake.
 
-What it cannot, and the real parts can: a lock that somebody else has or that is lost, a compare
-that fails, a lost answer; keys have no revisions, and a restore changes names, no rows.
+It lacks abilities of the real parts: a lock that somebody else has or that is lost, a compare that
+fails, a lost answer; keys have no revisions, and a restore changes names, no rows.
 """
 
 from __future__ import annotations

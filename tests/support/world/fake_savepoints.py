@@ -1,7 +1,7 @@
 """A table with two commits, a session and an etcd for savepoints, in one fake.
 
-What it cannot, and the real parts can: a lock that somebody else has or that is lost, a compare
-that fails, a lost answer; a put compares nothing, and a savepoint has no files.
+It lacks abilities of the real parts: a lock that somebody else has or that is lost, a compare that
+fails, a lost answer; a put compares nothing, and a savepoint has no files.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Fake:
     fails_at_deletion: str = ""
     gate: str = "closed"
     revision: int = 1
-    """Of the gate."""
+    """Revision of the gate."""
     reopens: int = 0
-    """So often the gate is put while a savepoint is taken."""
+    """Number of times that the gate is put while a savepoint is taken."""
     overtakes: str = ""
     """A commit that completes before the lock is given to a savepoint, behind another gate."""
     behind: dict[str, int] = field(default_factory=dict)

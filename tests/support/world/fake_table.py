@@ -42,7 +42,7 @@ class FakeStorage:
     """Files of a table by relative path, as `hudi_runtime.table.storage.Storage` shows them
     (`tests/tiers/hudi/test_contract.py`).
 
-    What it cannot, and a store can: an answer that is lost or late, a folder without files, a file
+    It lacks abilities of a store: an answer that is lost or late, a folder without files, a file
     that changes while it is listed; it is asked for no rights.
     """
 

@@ -49,7 +49,7 @@ class History:
 
     @classmethod
     def read(cls, text: str) -> History:
-        """Of what `text` has written."""
+        """Read a history that `text` has written."""
         said = json.loads(text)
         return cls(said["kind"], said["begin"], tuple((name, arguments) for name, arguments in said["steps"]))
 
@@ -197,7 +197,7 @@ class Player:
     def _known(self, pod: Pod) -> bool:
         """Whether the operator has written down that there was such a pod.
 
-        Who strips the finalizer off another one leaves no trace of it.
+        A user who strips the finalizer off another one leaves no trace of it.
 
         That is a driver in the second of its birth, which is made again under its number, and an
         executor whose driver lives, which nobody waits for then (docs/operate/operations.md).
@@ -239,7 +239,7 @@ class Player:
             process.paused = how == "pause"
 
     def _publisher_dies(self, wire: float) -> None:
-        """Whoever is about to publish dies with its request on the wire."""
+        """A process that is about to publish dies with its request on the wire."""
         for process in [p for p in self.world.processes if p.alive and p.role == "writer" and p.step == 4]:
             self.world.wire_seconds = wire
             self.world.kill(process)
@@ -307,7 +307,7 @@ class Player:
             assert len(world.bootstrapped) == 1, f"the table was bootstrapped {len(world.bootstrapped)} times"
 
     def _pause(self) -> int:
-        """Seconds until the agent tries a bootstrap again that has failed so often."""
+        """Seconds until the agent repeats a bootstrap after this number of failures."""
         done = self.world.kv.get("done/bootstrap")
         return max(0, int(done.value["retryAtMs"]) - self.world.now_ms) // 1000 if done is not None else 0
 
@@ -424,7 +424,7 @@ STEPS: dict[str, tuple[float, Callable[[random.Random], JsonDict]]] = {
 
 
 def wrong(history: History) -> str:
-    """What is wrong when a history is played; empty: nothing."""
+    """Play a history and return the error; empty: none."""
     try:
         Player(history).play()
     except AssertionError as error:

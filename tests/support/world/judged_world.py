@@ -1,8 +1,8 @@
-"""A simulated world that judges whatever is done in it by what is true in it: which processes run,
-which requests are on the wire, what was acknowledged.
+"""A simulated world that judges every action in it by its true state: running processes, requests
+on the wire, acknowledged commits.
 
 Nothing here asks the operator's code or believes what a settle record says of itself; the records
-are only compared with the truth. What breaks which invariant:
+are only compared with the truth. Violations of invariants:
 
 * I1: the operator deletes a lock while a process of its owner runs, or before the drain is over;
   one acquires while another's commit is on the wire
@@ -53,7 +53,7 @@ class OnTheWire:
 
 
 class Watched(set[str]):
-    """A set that tells of what comes and goes."""
+    """A set that reports additions and removals."""
 
     def __init__(self, comes: Callable[[str], None], goes: Callable[[str], None] = lambda _: None) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class JudgedWorld(World):
 
     def __init__(self, **settings: Any) -> None:
         self.actor = ""
-        """Who acts: an incarnation, `operator`, or nobody (the world itself)."""
+        """Acting party: an incarnation, `operator`, or empty (the world itself)."""
         self.owners: dict[str, str] = {}
         """Incarnation by the instant that it has recorded."""
         self.fenced: set[str] = set()
@@ -84,8 +84,8 @@ class JudgedWorld(World):
         self.acknowledged: set[str] = set()
         self.wire: list[OnTheWire] = []
         self.wire_seconds: float | None = None
-        """How long the commit of the next process that is killed while it publishes is on the wire;
-        None: it died with it.
+        """Seconds for which the commit of the next process that is killed while it publishes is on
+        the wire; None: it died with the process.
         """
         self.last_beat: dict[str, float] = {}
         self.writer_uids: dict[str, str] = {}

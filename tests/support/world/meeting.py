@@ -1,7 +1,7 @@
 """The operator's planners and the agent's own code in one world in memory: the one reads what the
 other has written, and nothing is typed in between.
 
-What is in memory here: API server, etcd, kubelet, table and Hudi (the fakes of
+These parts are in memory here: API server, etcd, kubelet, table and Hudi (the fakes of
 `tests/tiers/unit/runtime`). Every value passes through JSON on its way. With real processes, etcd
 and storage: `tests/tiers/component/operator/test_together.py`; on real pods:
 `tests/tiers/e2e/test_requests.py`. Here nothing is lost or late on its way, nobody lacks a right,
@@ -102,5 +102,5 @@ class Meeting(World):
         return dict(json.loads(json.dumps(self.kv["gate"].value)))
 
     def assignment(self) -> JsonDict:
-        """What the operator tells the agent of the table."""
+        """Assignment of the table, as the operator writes it for the agent."""
         return dict(json.loads(json.dumps(self.kv["assignment"].value)))

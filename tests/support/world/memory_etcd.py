@@ -11,10 +11,10 @@ PREFIX = "/hudi/tables/x/"
 
 
 class MemoryEtcd:
-    """What it cannot, and etcd can: a stale read, a lost answer, a denied permission, a lease that
-    ends; several keys in one transaction.
+    """Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set.
 
-    Keys with mod revisions; `before_cas` lets a test change a key just before a compare-and-set.
+    It lacks abilities of etcd: a stale read, a lost answer, a denied permission, a lease that ends;
+    several keys in one transaction.
     """
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class MemorySession:
     """Claims as the Java session does (`InstantProtocol.claim`, `ClaimTest`): only from the present
     executor of an instant, and only when it is settled.
 
-    What the real one can and this cannot: an answer that is lost, a key that changes between its
-    read and its transaction, a fence, permissions.
+    It lacks abilities of the real one: an answer that is lost, a key that changes between its read
+    and its transaction, a fence, permissions.
     """
 
     inc, table_id, state = "agent", "x", "LIVE"

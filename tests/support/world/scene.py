@@ -1,5 +1,5 @@
-"""One moment of one table, laid out by a test: what the operator may see, without a world that goes
-on. For tests of single planners.
+"""One moment of one table, laid out by a test: the operator's possible view, without a world that
+goes on. For tests of single planners.
 """
 
 from __future__ import annotations

@@ -236,8 +236,8 @@ class TableEtcd(Etcd):
 def with_agent(world: Meeting, monkeypatch: pytest.MonkeyPatch, *, there: bool = True, **errors: Exception) -> None:
     """Everything that the agent does at a table but creating it (`hudi_runtime.agent.assignment`).
 
-    `there`: whether the storage has a table. `errors`: what the storage, the comparison with the
-    spec, or the table's marker ends with.
+    `there`: whether the storage has a table. `errors`: errors of the storage, of the comparison
+    with the spec, or of the table's marker.
     """
     table, found, running = WorldTable(world), dict[str, Assignment](), list[Process]()
     table.there = there

@@ -1,16 +1,16 @@
-"""What the agent of a simulated table does: it prepares the table, settles what the operator has
-proven, reports, and serves requests.
+"""Agent of a simulated table: it prepares the table, settles what the operator has proven, reports,
+and serves requests.
 
 In the same cases the agent's own code writes the same (`done/`, `settle/`, `report/`), field by
 field: `tests/tiers/unit/halves/test_simulated_agent.py`.
 
-What it cannot, and a real one can: fail at the store or in Spark but where a test says so, be slow,
-be refused or left without an answer by etcd, act on an old look, do two requests at once. It has no
-table services, callbacks and catalogs, and no instant is abandoned. Its rollbacks take no time and
-have no files, and it takes the lock for a bootstrap and a restore only, at once or not at all. When
-its assignment changes it prepares the table again, but in the session that it has. Completed
-instants of foreign writers are not seen. Where a request comes too early the real one waits; here
-it is an AssertionError, because the operator must not ask (`judge`).
+It cannot do everything that a real agent can: fail at the store or in Spark except where a test
+says so, be slow, be refused or left without an answer by etcd, act on an old look, do two requests
+at once. It has no table services, callbacks and catalogs, and no instant is abandoned. Its
+rollbacks take no time and have no files, and it takes the lock for a bootstrap and a restore only,
+at once or not at all. When its assignment changes it prepares the table again, but in the session
+that it has. Completed instants of foreign writers are not seen. Where a request comes too early the
+real one waits; here it is an AssertionError, because the operator must not ask (`judge`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ UNREACHABLE = "StorageUnreachable"
 THERE = frozenset({AgentError.TABLE_MISMATCH, AgentError.TABLE_EXISTS, AgentError.OTHER_LOCK_AUTHORITY})
 """Errors of a table that exists."""
 ROWS, FILES, BYTES = 7, 2, 100
-"""What a bootstrap writes."""
+"""Rows, files and bytes that a bootstrap writes."""
 RESTORE = "restore"
 LISTED, COMMITS = 20, 10
 BACKOFF_MS, LONGEST_MS, WAIT_MS = 10_000, 3_600_000, 2_000
@@ -173,7 +173,7 @@ class Agents(Processes):
         return {t: action for t, action in sorted({**self.foreign, **recorded}.items()) if t not in ended}
 
     def _foreign(self) -> dict[str, str]:
-        """Those without a record."""
+        """Instants without a record."""
         return {t: action for t, action in self._pending().items() if f"instant/{t}" not in self.kv}
 
     def _timeline(self, process: Process) -> TimelineReport:
@@ -324,7 +324,7 @@ class Agents(Processes):
         return [SettleRecord.known(key.value) for key in self.names("settle").values()]
 
     def _frozen(self) -> bool:
-        """Nobody acquires then, and the table may be another's soon."""
+        """Whether the gate is frozen: nobody acquires then, and the table may be another's soon."""
         return bool(self.kv["gate"].value["state"] == GateState.FROZEN)
 
     def judge(self, id: str) -> None:
@@ -450,7 +450,7 @@ class Agents(Processes):
             self.put(f"done/{id}", done.but(at_ms=self.now_ms).to_json())
 
     def skew_ms(self) -> int:
-        """What a clock may be ahead, by the gate."""
+        """Allowed clock skew, by the gate, in milliseconds."""
         return int(self.kv["gate"].value["lock"]["maxClockSkewSeconds"]) * 1000
 
     # ---- restores

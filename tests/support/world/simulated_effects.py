@@ -1,4 +1,4 @@
-"""What the operator's actions do to a simulated world: their preconditions, and each checked
+"""Effects of the operator's actions on a simulated world: their preconditions, and a check of each
 against the truth.
 """
 
@@ -168,6 +168,7 @@ class Effects(Store):
         assert pod.uid not in unproven_uids(self.etcd_facts()), (
             f"evidence of {a.name} dropped before its proof was written"
         )
+        assert f"admit/{NAMESPACE}.{a.name}" not in self.kv, f"{a.name} may still be registered (F615)"
         if naming.EVIDENCE_FINALIZER in pod.finalizers:
             pod.finalizers.remove(naming.EVIDENCE_FINALIZER)
         self._remove_if_done(pod)

@@ -1,13 +1,13 @@
-"""What goes on in a simulated world beside the operator: time, kubelets, the JVMs of drivers.
+"""Processes of a simulated world besides the operator: time, kubelets, the JVMs of drivers.
 
-Agents are in `simulated_agent.py`. What kubelets here write of pods passes the contract of the real
-one (`tests/support/harness/kubelet_words.py`), and a writer's report is compared with the runtime's
-(`tests/tiers/unit/halves/test_simulated_agent.py`).
+Agents are in `simulated_agent.py`. The pod statuses that kubelets write here pass the contract of
+the real one (`tests/support/harness/kubelet_words.py`), and a writer's report is compared with the
+runtime's (`tests/tiers/unit/halves/test_simulated_agent.py`).
 
-What a writer cannot here, and a real one can: fail or be slow at the store, lose a race, repeat a
-commit in its process, be refused or left without an answer by etcd, act on an old look, take turns,
-abandon an instant. It has no rows and no files, reports only what it has committed, and waits for
-the lock in no queue.
+A writer here cannot do everything that a real one can: fail or be slow at the store, lose a race,
+repeat a commit in its process, be refused or left without an answer by etcd, act on an old look,
+take turns, abandon an instant. It has no rows and no files, reports only what it has committed, and
+waits for the lock in no queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from hudi_operator.model.facts import PodName
 from tests.support.world.simulated_store import LEASE, NAMESPACE, TERMINAL, Author, Pod, Process, Store
 
 SIDECAR_SECONDS = 8.0
-"""How long a native sidecar takes to end."""
+"""Seconds that a native sidecar takes to end."""
+CLEANING_SECONDS = 5.0
+"""Seconds from the end of a deleted pod's last container to the kubelet's last request for its
+deletion.
+"""
 ROWS = 10
 """Records of each commit of a writer."""
 
@@ -32,6 +36,7 @@ class Processes(Store):
 
     def tick(self, seconds: float = 1.0) -> None:
         self.now += seconds
+        self._nodes_become_ready()
         for key in [k for k, v in self.kv.items() if v.lease and self._lease_is_over(v.lease)]:
             self.drop(key)
         for pod in list(self.pods.values()):
@@ -82,11 +87,13 @@ class Processes(Store):
             if pod.silent and pod.deleting_since is not None and node is not None and node.ready:
                 self._kubelet_looks(pod)
             if pod.collected and node is not None and node.ready and pod.process is not None and not pod.process.alive:
-                pod.exit_code, pod.beside_ended = 137, True
+                pod.exit_code, pod.beside_ended, pod.unreported = 137, True, False
+            if node is not None and node.ready and pod.deleting_since is not None and not pod.final:
+                self._kubelet_cleans(pod)
             self._remove_if_done(pod)
             return
         if pod.phase == "Running" and pod.process is not None and not pod.process.alive and pod.exit_code is None:
-            # The container's end is told a moment before the pod's.
+            # The container's end is reported a moment before the pod's.
             pod.exit_code = pod.process.exit_code if pod.process.exit_code is not None else 137
         elif (
             pod.beside
@@ -104,8 +111,13 @@ class Processes(Store):
             pod.phase = "Succeeded" if pod.exit_code == 0 else "Failed"
             pod.ended_at = f"2023-11-14T22:{13 + int(self.now) // 60:02d}:{20 + int(self.now) % 40:02d}Z"
         elif pod.phase == "Pending" and pod.deleting_since is not None:
-            pod.phase = "Failed"
+            pod.phase, pod.exit_code, pod.unlocated, pod.beside_ended = "Failed", 137, True, True
         self._remove_if_done(pod)
+
+    def _kubelet_cleans(self, pod: Pod) -> None:
+        """It takes the pod's volumes away, and then asks for the deletion once more, at once."""
+        pod.cleaned_since = self.now if pod.cleaned_since is None else pod.cleaned_since
+        pod.final = self.now - pod.cleaned_since >= CLEANING_SECONDS
 
     def collect(self, pod: Pod) -> None:
         """The garbage collector of a lost node's pods: Failed and deleted, whatever runs.
@@ -118,7 +130,7 @@ class Processes(Store):
     def refuse(self, pod: Pod) -> None:
         """The kubelet, perhaps restarted, does not admit the pod.
 
-        What runs of it is ended later.
+        Its running containers are ended later.
         """
         pod.phase, pod.silent = "Failed", True
 
@@ -311,7 +323,7 @@ class Processes(Store):
             self.put("clock", {"value": to})
 
     def attempt_report(self, process: Process) -> AttemptReport:
-        """What it tells of its commits."""
+        """Report on its commits."""
         return AttemptReport(
             attempt=process.attempt,
             inc=process.inc,
@@ -332,7 +344,7 @@ class Processes(Store):
         """From now on it may compute rows, without what an earlier attempt commits later."""
 
     def _end_at_boundary(self, process: Process) -> None:
-        """What a run with commit boundaries does when it sees the closed gate (run.py)."""
+        """End a run with commit boundaries that sees the closed gate (run.py)."""
         pod = next(p for p in self.pods.values() if p.uid == process.pod_uid)
         told = self.attempt_report(process) if process.commits else AttemptReport()
         message = TerminationMessage(

@@ -1,17 +1,18 @@
-"""What a simulated world is made of: pods, nodes and processes as they are, the objects of the API
-server, the keys of etcd.
+"""State of a simulated world: pods, nodes and processes as they are, the objects of the API server,
+the keys of etcd.
 
 Each action of the operator has the effect here that it has on a real etcd
-(`tests/tiers/component/operator/test_world_contract.py`). What this one cannot, and the real things
-can: a read that is old, an answer that is lost or late, a permission that is denied, values that
-are too large; API server and etcd are seen at one moment, there is one table, and what is written
-is there at once. Those are the matter of `tests/tiers/component` and `make crashes`.
+(`tests/tiers/component/operator/test_world_contract.py`). This store lacks abilities of the real
+ones: a read that is old, an answer that is lost or late, a permission that is denied, values that
+are too large; API server and etcd are seen at one moment, there is one table, and a write is
+visible at once. `tests/tiers/component` and `make crashes` test those.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from hudi_contract import naming, records
 from hudi_contract.defaults import CONFIG_MAP, KEY
 from hudi_contract.records import Stored
 from hudi_operator.control.wide_looks import WIDE_SECONDS
+from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import (
     ContainerFacts,
@@ -26,6 +28,7 @@ from hudi_operator.model.facts import (
     ExecutorAnswer,
     HeldConfigMap,
     NodeFacts,
+    Nodes,
     Observed,
     PodFacts,
     PodName,
@@ -63,6 +66,10 @@ class Pod:
     message: str = ""
     deleting_since: float | None = None
     delete_grace: float = 30.0
+    final: bool = False
+    """Its grace period is 0: the object goes with its last finalizer, and not before."""
+    cleaned_since: float | None = None
+    """When its kubelet has begun to take its volumes away, after the last container."""
     process: Process | None = None
     ended_at: str = ""
     beside: str = ""
@@ -76,6 +83,10 @@ class Pod:
     """Its driver, of an executor."""
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
+    unreported: bool = False
+    """What its kubelet has told last is older than the start of its containers."""
+    unlocated: bool = False
+    """Its kubelet has ended it, and found none of its containers."""
     collected: bool = False
     """The garbage collector has called it Failed because its node is lost; of its containers nobody
     has said anything since.
@@ -91,11 +102,13 @@ class Node:
     out_of_service: bool = False
     machine: str = "machine-1"
     created_at: str = "2025-12-31T00:00:00Z"
+    ready_since: str = "2023-01-01T00:00:00Z"
+    was_ready: bool = True
 
 
 @dataclass
 class Process:
-    """What really runs, whatever the API server says."""
+    """Process that really runs, whatever the API server says."""
 
     pod: str
     pod_uid: str
@@ -119,12 +132,12 @@ class Process:
     """It commits one batch after the other, and looks at the gate between two of them."""
     commits: int = 0
     assignment: int = 0
-    """Of an agent: revision of the assignment whose table it has prepared."""
+    """For an agent: revision of the assignment whose table it has prepared."""
 
 
 @dataclass(frozen=True)
 class Author:
-    """What a commit says of itself."""
+    """Author of a commit, as the commit names it."""
 
     writer: str
     """Namespace and name of its HudiWriter; empty: its agent's."""
@@ -141,7 +154,7 @@ class Key:
     _read: tuple[object, int, Stored] | None = field(default=None, compare=False, repr=False)
 
     def stored(self, kind: str, name: str, lease: int = 0) -> Stored:
-        """What the operator reads there.
+        """Value that the operator reads there.
 
         Parsed once for each value: a world is looked at some hundred times, and few keys change.
         """
@@ -167,13 +180,13 @@ class Garbage(dict[str, Any]):
 
 
 def raw(value: dict[str, Any]) -> object:
-    """What stands in etcd."""
+    """Value as etcd stores it."""
     return value.written if isinstance(value, Garbage) else value
 
 
 @dataclass
 class Store:
-    """API server and etcd: what is written there, and what the operator may see of it.
+    """API server and etcd: their contents, and the part that the operator may see.
 
     Beside it the truth.
     """
@@ -183,6 +196,8 @@ class Store:
     """Scheduling gates of each pod that has no node."""
     now: float = 0.0
     revision: int = 1
+    forgotten: int = 0
+    """Forgotten revision of an etcd that was set back."""
     kv: dict[str, Key] = field(default_factory=dict)
     table: dict[str, Any] | None = None
     writers: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -213,7 +228,7 @@ class Store:
     foreign: dict[str, str] = field(default_factory=dict)
     """Pending instants (and actions) of writers that know nothing of the lock."""
     beating: set[str] = field(default_factory=set)
-    """Those of them whose heartbeat file is young."""
+    """Instants among them whose heartbeat file is young."""
     bootstrap_hang_at: int | None = None
     """Step of a bootstrap at which new agents hang (None: they finish)."""
     bootstrap_error: str = ""
@@ -222,7 +237,7 @@ class Store:
     held: dict[str, HeldConfigMap] = field(default_factory=dict)
     """ConfigMaps with our finalizer, by name."""
     unheld: dict[str, HeldConfigMap] = field(default_factory=dict)
-    """Those of an older operator, without it."""
+    """ConfigMaps of an older operator, without the finalizer."""
     bootstrapped: list[str] = field(default_factory=list)
     """Completed commits of bootstraps: never more than one."""
     restore_hang_at: int | None = None
@@ -236,15 +251,15 @@ class Store:
     """Completion times of completed instants, as far as somebody has asked for them."""
     authors: dict[str, Author] = field(default_factory=dict)
     reported: object = None
-    """What the last report on the timeline was made of."""
+    """Input of the last report on the timeline."""
     writer_hang_at: int | None = None
     """Step at which new writer processes hang (None: they finish)."""
     kernels: bool = False
-    """Pods run in sandboxes with kernels of their own (Kata): a JVM reads another boot id than the
+    """Pods run in sandboxes with their own kernels (Kata): a JVM reads another boot id than the
     node has.
     """
     wide_at: float | None = None
-    """When a look last listed pods widely, and found no more than a narrow list has."""
+    """Time at which a look last listed pods widely, and found no more than a narrow list has."""
     bare_executors: bool = False
     """Executors come with Spark's own label and none of ours: a pod template has
     taken them away.
@@ -256,9 +271,9 @@ class Store:
     executors_per_driver: int = 0
     executors_per_agent: int = 0
     executors_refused: ExecutorAnswer = field(default_factory=ExecutorAnswer)
-    """What the API server says of one more executor."""
+    """Answer of the API server about one more executor."""
     asked: list[tuple[float, str]] = field(default_factory=list)
-    """When it was asked about executors, and of which attempt."""
+    """Times at which it was asked about executors, each with the attempt."""
     executor_answers: dict[str, ExecutorAnswer] = field(default_factory=dict)
     """Its last answers, by attempt."""
     exit_codes: list[int] = field(default_factory=list)
@@ -381,6 +396,7 @@ class Store:
             elsewhere=tuple(self.names("elsewhere")),
             requests=self._stored("request"),
             seen=self._stored("seen"),
+            forgotten=self.forgotten,
         )
 
     # ---- what the operator sees
@@ -389,7 +405,7 @@ class Store:
         started = (
             (pod.phase in ("Running", *TERMINAL) and pod.exit_code is not None)
             or pod.phase == "Running"
-            or pod.collected
+            or (pod.collected and not pod.unreported)
         )
         return PodFacts(
             namespace=NAMESPACE,
@@ -399,6 +415,8 @@ class Store:
             phase=pod.phase,
             node=pod.node,
             deleting=pod.deleting_since is not None,
+            grace_seconds=None if pod.deleting_since is None else 0 if pod.final else max(1, int(pod.delete_grace)),
+            deleted_at=self._deleted_at(pod),
             finalizers=tuple(pod.finalizers),
             containers=self._containers(pod, started),
             controller=pod.controller,
@@ -407,25 +425,31 @@ class Store:
             created_at="2026-01-01T00:00:00Z",
         )
 
+    def _deleted_at(self, pod: Pod) -> str:
+        """By the API server's clock."""
+        if pod.deleting_since is None:
+            return ""
+        over = pod.deleting_since + (0.0 if pod.final else pod.delete_grace)
+        return conditions.rfc3339(START_MS + int(over * 1000) + self.api_clock_ms)
+
     @staticmethod
     def _containers(pod: Pod, started: bool) -> tuple[ContainerFacts, ...]:
         if pod.silent:
             return ()
         name = pod.labels.get(naming.LABEL_ROLE, "executor")
-        own = ContainerFacts(name, started, pod.exit_code is not None, pod.exit_code, None, pod.message, pod.ended_at)
+        reason = "ContainerStatusUnknown" if pod.unlocated else None
+        own = ContainerFacts(name, started, pod.exit_code is not None, pod.exit_code, reason, pod.message, pod.ended_at)
         beside = ContainerFacts("beside", started, pod.beside_ended, 0 if pod.beside_ended else None, kind=pod.beside)
         return (own, beside) if pod.beside else (own,)
 
     def observe(self) -> Observed:
         objects = Objects(self.table, tuple(self.writers[n] for n in sorted(self.writers)), self.defaults)
         etcd = self.etcd_facts() if self.table is not None else None
+        pods = self._listed(objects, etcd)
         return Observed(
             objects=objects,
-            pods=self._listed(objects, etcd),
-            nodes={
-                n.name: NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine)
-                for n in self.nodes.values()
-            },
+            pods=pods,
+            nodes=self._asked_for(absence.named_nodes(pods, etcd)),
             etcd=etcd,
             timers={n: self.now - t for n, t in self.timers.items()},
             held_config_maps=tuple(self.held[name] for name in sorted(self.held)),
@@ -439,6 +463,23 @@ class Store:
             agents_in_use=frozenset(),
             evidence_needed=frozenset(),
         )
+
+    def _asked_for(self, names: Iterable[str]) -> Nodes:
+        """Nothing is known of any other node."""
+        self._nodes_become_ready()
+        there = [self.nodes[name] for name in names if name in self.nodes]
+        return Nodes.of(names, {n.name: self._node_facts(n) for n in there})
+
+    @staticmethod
+    def _node_facts(n: Node) -> NodeFacts:
+        since = n.ready_since if n.ready else ""
+        return NodeFacts(n.name, n.uid, n.boot_id, n.ready, n.out_of_service, n.created_at, n.machine, since)
+
+    def _nodes_become_ready(self) -> None:
+        for node in self.nodes.values():
+            if node.ready and not node.was_ready:
+                node.ready_since = conditions.rfc3339(self.now_ms)
+            node.was_ready = node.ready
 
     def _listed(self, objects: Objects, etcd: EtcdFacts | None) -> tuple[PodFacts, ...]:
         """As `control/observe.py` lists them: those without our labels where absence decides."""
@@ -469,7 +510,14 @@ class Store:
 
     # ---- pods and processes
 
+    def delete_pod(self, name: str, grace: float) -> None:
+        """Somebody else than the operator deletes a pod: Spark, a drain, a person."""
+        self._mark_deleted(self.pods[name], grace)
+
     def _mark_deleted(self, pod: Pod, grace: float) -> None:
+        """As the API server: of what has no node, or has ended, the first request is the last."""
+        ended = pod.deleting_since is None and (pod.phase in TERMINAL or not pod.node)
+        pod.final = pod.final or ended or grace == 0
         if pod.deleting_since is None:
             pod.deleting_since, pod.delete_grace = self.now, grace
         else:
@@ -477,8 +525,7 @@ class Store:
         self._remove_if_done(pod)
 
     def _remove_if_done(self, pod: Pod) -> None:
-        done = pod.phase in TERMINAL or not pod.node
-        if pod.deleting_since is not None and not pod.finalizers and done and self.pods.get(pod.name) is pod:
+        if pod.deleting_since is not None and not pod.finalizers and pod.final and self.pods.get(pod.name) is pod:
             del self.pods[pod.name]
 
     def _check_dead(self, inc: str, what: str) -> None:

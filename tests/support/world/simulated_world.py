@@ -29,10 +29,10 @@ from tests.support.world.simulated_store import (
 )
 
 _AT_REST = (act.StartTimer, act.StopTimer, act.Unbind)
-"""What changes nothing where there is nothing to do."""
+"""Actions that change nothing where there is nothing to do."""
 _RESTS, _LOOKS = 10, 5
-"""After so many looks in a row that changed nothing there is one in so many seconds, until one
-acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
+"""After this number of looks in a row that changed nothing, there is one look in this number of
+seconds, until one acts. The operator's own looks are much rarer then (`loop.QUIET_SECONDS`).
 """
 
 
@@ -45,12 +45,13 @@ class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
 
     deaths = 0
-    """How often the operator has died so far with actions left to do."""
+    """Number of times that the operator has died so far with actions left to do."""
 
     def reconcile(self, crash_after: int | Callable[[int], int] | None = None) -> act.Plan:
         """One look; `crash_after`: die after that many actions, and lose all timers.
 
-        A function is asked with the number of actions. Who has no action left does not die.
+        A function is asked with the number of actions. An operator that has no action left does not
+        die.
         """
         observed = self.observe()
         plan = plan_table(observed, CONFIG)
@@ -73,7 +74,7 @@ class World(Effects, Agents):
     def run(self, until: Any, seconds: int = 400, crash_every: int = 0, crash_from: int = 0) -> None:
         """Reconcile and tick until a condition holds; fails when it does not come to pass.
 
-        `crash_every`: in every so many looks the operator dies after some of its actions, each time
+        `crash_every`: in every n-th look the operator dies after some of its actions, each time
         after another number of them, or after all. `crash_from` shifts these numbers.
         """
         if not self.passes(until, seconds, crash_every, crash_from):

@@ -22,7 +22,7 @@ class Counts:
 
 
 def spark_context(*, running: int, known: Callable[[str], int], unreached: bool = False) -> SimpleNamespace:
-    """The part of a SparkContext that tells of tasks.
+    """The part of a SparkContext that reports tasks.
 
     ``running``: how many the scheduler counts. ``known``: how many of a group the store knows.
     ``unreached``: whether an executor is not reached and not given up yet.

@@ -28,4 +28,4 @@ MOVED = Thrown(
     "org.apache.hudi.exception.HoodieWriteConflictException",
     "[HUDIOP-SNAPSHOT-MOVED] clean 17 was begun since the timeline of s3a://lake/t was read; read the table again",
 )
-"""What a read beside a clean raises (`Relations.java`)."""
+"""Error that a read beside a clean raises (`Relations.java`)."""

@@ -34,7 +34,7 @@ TABLE: Key = (NAMESPACE, "flights")
 
 @dataclass(frozen=True)
 class Event:
-    """What a watch brings."""
+    """Event of a watch."""
 
     kind: str
     name: str
@@ -176,7 +176,7 @@ class Watched:
         self._due = 0.0
 
     def second(self) -> None:
-        """One second: what is heard, a look if one is due, and the world goes on."""
+        """One second: events arrive, a look is made if one is due, and the world goes on."""
         heard = self._deliver()
         news = self._etcd()
         if heard or news or self.world.now >= self._due:

@@ -9,6 +9,8 @@ from the same facts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import Phase, SettleRecord
@@ -17,7 +19,7 @@ from hudi_operator.model import containers, doubts
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.proof import Subject, prove, silent
 from hudi_operator.plan.agent import agents
-from hudi_operator.plan.core.actions import Action, DeleteObject, DeletePod, DropEvidence
+from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeletePod, DropEvidence
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import catalogs, restores
@@ -40,10 +42,24 @@ def unproven_uids(etcd: EtcdFacts) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+def needed_uids(etcd: EtcdFacts, pods: Iterable[PodFacts]) -> frozenset[str]:
+    """Uids of pods whose evidence one table needs.
+
+    Their death must still be proven, or they are one of these ``pods`` and admitted: a registration
+    that is on its way would be of a pod without any object (F615).
+    """
+    admitted = {pod.uid for pod in pods if _attempt(pod) in etcd.admits}
+    return unproven_uids(etcd) | admitted
+
+
+def _attempt(pod: PodFacts) -> str:
+    return naming.attempt_id(pod.namespace, pod.name)
+
+
 def leaving(pod: PodFacts) -> bool:
     """True when the JVM of an agent pod has ended, or the pod is being deleted.
 
-    Of no other pod is it asked what other tables need.
+    The needs of other tables are read only for such pods.
     """
     return pod.deleting or containers.ended(pod)
 
@@ -103,6 +119,9 @@ def _proven(view: View, pod: PodFacts) -> bool:
 
 def _of_ended(view: View, pod: PodFacts) -> list[Action]:
     if EVIDENCE_FINALIZER in pod.finalizers:
+        if leaving(pod) and _attempt(pod) in view.etcd.admits:
+            # The next look sees whether it has registered before that.
+            return [DeleteAdmit(view.table.table_id, _attempt(pod))]
         needed = (
             doubts.unplaced(view.etcd)
             or pod.uid in unproven_uids(view.etcd)
@@ -114,8 +133,8 @@ def _of_ended(view: View, pod: PodFacts) -> list[Action]:
             # Its node or a person says that it is dead. Other tables are asked for it next (F290).
             return [DeletePod(pod.namespace, pod.name, pod.uid, STOP_GRACE_SECONDS)]
         # Each generation of a table's own agent has a ConfigMap. It is deleted first: nothing
-        # refers to it once the pod is gone. Where it has executors it goes with the pod's object
-        # (F200).
+        # refers to it once the pod is gone. If the agent has executors, the ConfigMap is deleted
+        # with the pod's object (F200).
         config_map = [DeleteObject("ConfigMap", pod.namespace, pod.name)] if naming.LABEL_TABLE in pod.labels else []
         return [*config_map, DropEvidence(pod.namespace, pod.name, pod.uid)]
     if pod.deleting:

@@ -168,7 +168,7 @@ def plan_agent(view: View) -> PartialPlan:
     actions.extend(PutAssignment(name, view.table.table_id, None) for name in withdrawn_agents(view))
     wanted = assignment(view.table, view.now_ms, durations(view))
     if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
-        # Which agent a table has depends on what others have. It is in status before any agent
+        # The agent of a table depends on the agents of others. It is in status before any agent
         # knows the table, so no later look chooses another one.
         (actions if before == view.agent else late).append(PutAssignment(view.agent, view.table.table_id, wanted))
     pod = current_pod(view)

@@ -53,8 +53,8 @@ is a failure.
 def plan_requests(view: View) -> PartialPlan:
     """Request the newest tick of each schedule, and each ``runNonce``.
 
-    Requests of services that have neither are deleted. That of a service that cannot be run as
-    specified stays as it is, and keeps no other one waiting.
+    Requests of services that have neither are deleted. The request of a service that cannot be run
+    as specified stays unchanged, and keeps no other one waiting.
     """
     if view.table.suspend:
         return PartialPlan()

@@ -121,7 +121,7 @@ class GiveCredentials(Action):
     id: str
     attempt: str
     path: str
-    """Of the table."""
+    """Path of the table."""
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,9 @@ class DeleteObject(Action):
 class Unbind(Action):
     """Delete the RoleBindings of accounts of tables that nothing in the look's namespace uses.
 
-    Which objects use an account is read when this is performed. If the API server does not let the
-    operator read them, or delete a RoleBinding, that RoleBinding stays, and nothing waits for it.
+    The objects that use an account are read when this is performed. If the API server does not let
+    the operator read them, or delete a RoleBinding, that RoleBinding stays, and nothing waits for
+    it.
     """
 
     role: str

@@ -6,7 +6,7 @@ An object may be older than a rule, and the owner of a Secret may withdraw it.
 from __future__ import annotations
 
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
-from hudi_operator.api import references, revocable
+from hudi_operator.api import jdbc, kafka, references, revocable
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.plan.core.view import View
 
@@ -29,6 +29,16 @@ def next_look(view: View, attempt: str) -> float:
     return STARTS_SECONDS if refused is None else min(max(refused.seconds, 1.0), LONGEST_PAUSE_SECONDS)
 
 
+def source_problem(writer: WriterSpec) -> str:
+    """Why the writer cannot read its topics or its database (field, value, rule); empty: it can."""
+    return kafka.problem(writer.kafka) or jdbc.problem(
+        writer.jdbc,
+        operation=writer.operation,
+        duplicates=writer.duplicates,
+        streaming=writer.streaming_seconds is not None,
+    )
+
+
 def image_problem(view: View) -> str:
     """Why no pod may start with the table's images; empty when it may."""
     own, allowed = view.config.spark_image, view.config.allowed_images
@@ -38,7 +48,7 @@ def image_problem(view: View) -> str:
 
 
 def rights_problem(view: View) -> str:
-    """Why no pod of the table may start before the operator has a right of its own; else empty."""
+    """Why pods of the table wait until the operator may read Secrets; empty: they need not."""
     if not view.observed.secrets_unreadable:
         return ""
     role, where = view.config.consent_binding.role, view.table.ref.namespace

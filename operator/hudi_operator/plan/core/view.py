@@ -23,7 +23,7 @@ from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
 from hudi_operator.api.tolerant import agent_of, known_writer
 from hudi_operator.model import doubts
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed, PodFacts
 from hudi_operator.model.objects import ReadWriter
 from hudi_operator.model.status import AttemptEntry, attempt_entries, in_order
 from hudi_operator.plan.core.ownership import labelled
@@ -107,7 +107,7 @@ class Attempt:
     """One attempt of a HudiWriter: its entry in status, and its live objects."""
 
     writer: WriterSpec
-    """Where the spec is unreadable, what is known of it: nothing is started from that."""
+    """The spec; if it is unreadable, its known parts, from which nothing is started."""
     number: int
     entry: AttemptEntry
     pod: PodFacts | None
@@ -200,8 +200,8 @@ class View:
         return self.observed.latest_ms
 
     @property
-    def nodes(self) -> Mapping[str, NodeFacts]:
-        """Nodes by name."""
+    def nodes(self) -> Nodes:
+        """Nodes by name, as far as they were asked for."""
         return self.observed.nodes
 
     @cached_property
@@ -259,6 +259,20 @@ class View:
             if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR:
                 found.setdefault(pod.labels.get(naming.LABEL_DRIVER, ""), []).append(pod)
         return found
+
+    @cached_property
+    def _named_attempts(self) -> Mapping[str, set[str]]:
+        """Every attempt that a key names, by its name without its number (F439)."""
+        reports = (keys.reporting_attempt(kind) for kind in self.etcd.reports)
+        found: dict[str, set[str]] = {}
+        for attempt in (*self.etcd.admits, *reports, *(inc.attempt for inc in self.incs)):
+            found.setdefault(attempt.rpartition("-")[0], set()).add(attempt)
+        return found
+
+    def numbers_in_etcd(self, writer: WriterSpec) -> Mapping[int, str]:
+        """Attempts of a writer that any key in etcd names, by their number."""
+        named = self._named_attempts.get(writer.attempt_id(0).rpartition("-")[0], set())
+        return {number: attempt for attempt in named if (number := writer.number_of(attempt))}
 
 
 def build_view(observed: Observed, config: OperatorConfig) -> View:
@@ -325,7 +339,7 @@ def ticket_owner(name: str, ticket: Stored) -> str:
 
 
 class _Once:
-    """What is looked up for each incarnation and each attempt, grouped once (F439)."""
+    """Lookups for each incarnation and each attempt, grouped once (F439)."""
 
     def __init__(
         self,
@@ -336,7 +350,9 @@ class _Once:
     ) -> None:
         self.etcd = etcd
         self.uids: dict[tuple[str, str], str] = {}
-        """Uid of an attempt's pod by namespace and name: from status, else the live pod's (F23)."""
+        """Uid of an attempt's pod by namespace and name, for incarnations of which etcd has none:
+        from status, else the live pod's (F23).
+        """
         for (obj, _, _), known in zip(writers, entries, strict=True):
             for entry in known:
                 if entry.pod_uid:
@@ -394,7 +410,7 @@ def _attempts_of(
 def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, str]) -> Incarnation:
     registration, record = etcd.writers.get(inc), etcd.settles.get(inc)
     lock = etcd.lock if etcd.lock is not None and etcd.lock.read(Lock).inc == inc else None
-    # Of a lock only the owner is checked; its other fields are the word of its pod (F538).
+    # Only the owner of a lock is checked; its other fields are claims of its pod (F538).
     sources = [source.read(Registration) for source in (registration, record) if source is not None]
     if lock is not None:
         sources.append(Registration(pod_uid=lock.read(Lock).pod_uid))
@@ -404,7 +420,9 @@ def _incarnation(inc: str, etcd: EtcdFacts, once: _Once, owners: Mapping[str, st
 
     attempt = owners.get(inc, "")
     namespace, pod = naming.split_attempt(attempt) if attempt else ("", "")
-    uid, node = once.uids.get((namespace, pod), "") or told("pod_uid"), told("node")
+    # The uid that etcd has of it comes first: an attempt's number, and with it the name of its pod,
+    # may have been given again by an API server that was set back (F612).
+    uid, node = told("pod_uid") or once.uids.get((namespace, pod), ""), told("node")
     live = once.pods.get(uid) if uid else None
     role = told("role") or (Role.AGENT if naming.is_agent_pod(pod) else Role.WRITER)
     return Incarnation(

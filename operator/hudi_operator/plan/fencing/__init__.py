@@ -1,4 +1,4 @@
-"""Which incarnations are suspects, and how their death is proven (I1, I2, I6).
+"""Decisions about suspects and the proofs of their death (I1, I2, I6).
 
 It also decides when their lock, evidence and records may be deleted.
 

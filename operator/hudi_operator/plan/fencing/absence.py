@@ -1,13 +1,16 @@
-"""What is concluded from the absence of a pod, and so needs a wide list of pods.
+"""Conclusions from the absence of a pod, which need a wide list of pods.
 
-A narrow list has the pods with the table's label, and those of its own agent: whatever the operator
-and its templates make. A wide one also has the executors that a template has left without our
-labels, found by their controller (F26, F51), and every agent's pod of the namespace. A pod that is
-missing in a narrow list proves nothing. So a look lists widely whenever settling waits for the last
-pod of an incarnation, a settle record is collected, evidence or a finalizer may be dropped, or
-somebody is told that executors are missing.
+A narrow list has the pods with the table's label, and those of its own agent: all pods that the
+operator and its templates make. A wide one also has the executors that a template has left without
+our labels, found by their controller (F26, F51), and every agent's pod of the namespace. A pod that
+is missing in a narrow list proves nothing. So a look lists widely whenever settling waits for the
+last pod of an incarnation, a settle record is collected, evidence or a finalizer may be dropped, or
+missing executors are reported.
 
-Each function may say yes without need. That costs a list; a no that is wrong would cost a proof.
+A node that is missing proves something only where a person has said so, and only when it was asked
+for: :func:`named_nodes` has every node of which that may be concluded.
+
+Each function may return True without need, which costs a list; a wrong False would cost a proof.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import JsonDict
+from hudi_contract.table_keys import Registration
 from hudi_operator.model import containers
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.model.objects import Objects
@@ -63,6 +67,21 @@ def in_keys(etcd: EtcdFacts) -> bool:
     """Whether an incarnation is being settled, or will be: it is fenced without a record."""
     unsettled = any(stored.read(SettleRecord).phase is not Phase.Settled for stored in etcd.settles.values())
     return unsettled or bool(etcd.fences.keys() - etcd.settles.keys())
+
+
+def named_nodes(pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> frozenset[str]:
+    """Names of the nodes of these pods, and of those that etcd names and nobody has settled.
+
+    A settle record names the nodes of its executors, too, whose objects may be gone (F610).
+    """
+    names = {pod.node for pod in pods}
+    if etcd is not None:
+        records = (stored.read(SettleRecord) for stored in etcd.settles.values())
+        unsettled = [record for record in records if record.phase is not Phase.Settled]
+        names |= {stored.read(Registration).node for stored in etcd.writers.values()}
+        names |= {record.node for record in unsettled}
+        names |= {pod.node for record in unsettled for pod in record.pods.values()}
+    return frozenset(names - {""})
 
 
 def _ends(pod: PodFacts) -> bool:

@@ -25,13 +25,13 @@ from hudi_operator.plan.core.view import Incarnation, View
 KEPT_RECORDS = 50
 """Number of settled incarnations per table whose records are kept."""
 COLLECT_SECONDS = 900.0
-"""How long an operator itself must have seen that a record may be collected. By then every request
-of an earlier operator has arrived or failed: a fence that arrived later would create an incarnation
-whose death could no longer be proven.
+"""Seconds for which an operator itself must have seen that a record may be collected. By then every
+request of an earlier operator has arrived or failed: a fence that arrived later would create an
+incarnation whose death could no longer be proven.
 """
 CERTAIN_PROOFS = frozenset({ProofKind.POD_TERMINATED, ProofKind.NEVER_SCHEDULED, ProofKind.NODE_REBOOTED})
 """Proofs that come from the cluster itself. An attestation may be wrong; its fence then keeps the
-process out permanently. So does that of a process that lives on with revoked credentials.
+process out permanently. The same is true of a process that lives on with revoked credentials.
 """
 AT_ONCE = 10
 """Number of records collected in one look."""
@@ -89,7 +89,7 @@ def _may_go(view: View, inc: Incarnation) -> bool:
     if inc.record is None or not inc.settled:
         return False
     record = inc.settling
-    uids = {inc.pod_uid, *record.pods} - {""}
+    uids = {inc.pod_uid, *record.pods, *record.proofs} - {""}
     proven = bool(inc.pod_uid) and all(
         uid in record.proofs and record.proofs[uid].kind in CERTAIN_PROOFS for uid in uids
     )

@@ -1,4 +1,4 @@
-"""When a driver's or executor's evidence (our finalizer) may be dropped.
+"""Conditions for dropping the evidence (our finalizer) of a driver or executor.
 
 It also decides which pods are left over.
 
@@ -19,12 +19,12 @@ from hudi_contract.table_keys import Admit
 from hudi_contract.words import FencingMode, Role
 from hudi_operator.model import conditions, containers
 from hudi_operator.model.facts import PodFacts
-from hudi_operator.model.proof import pod_proof, ran_out, silent
+from hudi_operator.model.proof import Subject, prove, ran_out, silent, ways_out
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, DeleteObject, DeleteReport
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, Incarnation, View
 from hudi_operator.plan.fencing import revocation
-from hudi_operator.plan.fencing.settling import kill
+from hudi_operator.plan.fencing.settling import PROOF_EXPECTED_SECONDS, kill
 
 
 def plan_evidence(view: View) -> PartialPlan:
@@ -64,16 +64,18 @@ def _plan_pod(view: View, pod: PodFacts, *, executor: bool) -> list[Action]:
 
 
 def _of_living(view: View, pod: PodFacts) -> list[Action]:
-    """An executor that ended while its driver lives.
+    """Actions for an executor that ended while its driver lives.
 
-    So is one whose status will not change before it is deleted.
+    An executor whose status will not change before it is deleted is treated alike.
 
     Its object is deleted together with the evidence: a pod that is seen without evidence is
-    unproven (F26).
+    unproven (F26). So the evidence stays while anything else keeps the object (F611).
     """
-    if pod_proof(pod, view.nodes, hosted=False) is None:
+    if not dead(view, pod):
         return [kill(pod)] if (containers.held(pod) or silent(pod)) and not pod.deleting else []
-    return _drop(view, pod) if pod.deleting else [kill(pod)]
+    if not pod.deleting:
+        return [kill(pod)]
+    return _drop(view, pod) if pod.goes_with(EVIDENCE_FINALIZER) else []
 
 
 def _of_ended(
@@ -85,13 +87,52 @@ def _of_ended(
     """
     if not incs and (attempt_id in view.etcd.admits or (attempt is not None and not attempt.ended)):
         return []  # it may still register
-    if pod_proof(pod, view.nodes, hosted=bool(incs) and not executor) is None:
+    if not dead(view, pod):
         # A pod whose containers have all ended is left to the kubelet, and its log is
         # kept for people.
         return [] if pod.deleting or ran_out(pod) or containers.winding_down(pod) else [kill(pod)]
-    if executor:
-        return _drop(view, pod) if pod.deleting else [kill(pod)]
-    return _drop(view, pod)
+    # Its node or a person may say that a pod is dead whose own status says that it runs.
+    leaves = pod.deleting or (not executor and containers.ended(pod))
+    return _drop(view, pod) if leaves else [kill(pod)]
+
+
+def dead(view: View, pod: PodFacts) -> bool:
+    """Whether the pod itself, its node, or a person proves its death (F613).
+
+    For pods that no settle record names.
+    """
+    return prove(_subject(view, pod), pod, view.nodes, view.table.fencing) is not None
+
+
+def _subject(view: View, pod: PodFacts) -> Subject:
+    executor = pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_EXECUTOR
+    return Subject(uid=pod.uid, name=pod.name, node=pod.node, hosted=not executor and _has_registered(view, pod))
+
+
+def _has_registered(view: View, pod: PodFacts) -> bool:
+    attempt_id = naming.attempt_id(pod.namespace, pod.name)
+    attempt = _attempt(view, attempt_id)
+    told = attempt is not None and bool(attempt.entry.incarnation)
+    return told or any(i.attempt == attempt_id and not i.settled for i in view.incs)
+
+
+def unproven(view: View) -> list[str]:
+    """What can be done about pods that should have ended long ago, and that no settle record names.
+
+    One sentence for each, for people.
+    """
+    unsettled = [inc for inc in view.incs if not inc.settled]
+    told = {uid for inc in unsettled for uid in (inc.pod_uid, *inc.settling.pods, *inc.settling.proofs)}
+    found = []
+    for pod in view.observed.pods:
+        ours = pod.labels.get(naming.LABEL_ROLE) in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
+        over = conditions.from_rfc3339(pod.deleted_at)
+        if not ours or not pod.deleting or over is None or EVIDENCE_FINALIZER not in pod.finalizers:
+            continue
+        overdue = view.earliest_ms - over > 1000 * PROOF_EXPECTED_SECONDS
+        if overdue and pod.uid not in told and not dead(view, pod):
+            found.append(ways_out(_subject(view, pod), pod, view.nodes, view.table.fencing))
+    return found
 
 
 def _attempt(view: View, attempt_id: str) -> Attempt | None:

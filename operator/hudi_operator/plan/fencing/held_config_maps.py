@@ -1,4 +1,4 @@
-"""When the ConfigMap with which the executors of a driver are compared may go (F200).
+"""Conditions for deleting the ConfigMap with which a driver's executors are compared (F200).
 
 Admission compares each executor with the ConfigMap of its driver's pod. So it stays as long as that
 pod's object, whose token may start executors, and as long as such a pod may still be made. Our

@@ -1,7 +1,7 @@
 """Storage credentials of attempts: when they are given, revoked, and proof (mode Credentials).
 
 Revoked credentials prove nothing by themselves: the store must have refused them, for as long as
-any of its servers may remember them. What is not known is asked again (I11).
+any of its servers may remember them. An unknown answer is asked for again (I11).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def drain_seconds(view: View, record: SettleRecord) -> float:
 
 
 def waits_for(view: View, inc: Incarnation) -> str:
-    """What the proof by credentials still needs, in words for people.
+    """Steps that the proof by credentials still needs, as a message for people.
 
     Empty when no such proof is possible.
     """

@@ -10,6 +10,7 @@ LeaseOnly skips proof and drain, as other lock providers do; that is unsafe.
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,8 @@ PROOF_EXPECTED_SECONDS = 60.0
 person to act.
 """
 UNKNOWN_POD = "unknown"
+FEW_PODS = 100
+"""Pods of which a settle record always has space, with names as long as they may be."""
 
 
 def plan_settling(view: View) -> PartialPlan:
@@ -183,13 +186,13 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     if view.mode == FencingMode.LEASE_ONLY:
         return _fenced(view, inc)
     before, own = inc.settling, inc.pod_uid or UNKNOWN_POD
-    record = _with_listed(view, inc, before)
-    proofs: dict[str, Proof] = {}
-    for uid, subject in _subjects(view, inc, record).items():
-        found = _prove(view, inc, subject, view.pods_by_uid.get(uid)) if uid not in record.proven else None
-        if found is not None:
-            proofs[uid] = found
-    record = record.with_proofs({uid: p.record(view.now_ms) for uid, p in proofs.items()})
+    record = _with_proofs(view, inc, _with_listed(view, inc, before))
+    if too_long := _too_long(record):
+        # Nothing of it is recorded, so nothing is concluded; the pods are ended all the same, and
+        # proofs need less space than pods (F616).
+        return PartialPlan(
+            (*_kills(view, inc, before), *_proof_timer(view, inc, waiting=True)), (f"{inc.label}: {too_long}",), 2.0
+        )
     # Executors are listed once more after the driver's proof is recorded: from then on nothing can
     # start another one.
     if own in before.proven and record == before and not proofs_missing(view, inc):
@@ -201,7 +204,7 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
     live = _live_pods(view, inc)
     shared = {own} if inc.is_agent else set()
     actions.extend(a for p in live if p.uid in done - shared for a in revocation.released(view, p))
-    actions.extend(kill(p, _grace(inc, p)) for p in live if p.uid not in done and not p.deleting and not ran_out(p))
+    actions.extend(_kills(view, inc, record))
     actions.extend(_proof_timer(view, inc, waiting=bool(proofs_missing(view, inc))))
     if any(s.uid not in done for s, _ in proofs_missing(view, inc)):
         actions.extend(revocation.steps(view, inc))
@@ -212,6 +215,33 @@ def _terminating(view: View, inc: Incarnation) -> PartialPlan:
         else f"{inc.label}: proofs recorded"
     )
     return PartialPlan(tuple(actions), (summary,), 2.0 if waiting else 0.5)
+
+
+def _kills(view: View, inc: Incarnation, record: SettleRecord) -> tuple[DeletePod, ...]:
+    live = [p for p in _live_pods(view, inc) if p.uid not in record.proven]
+    return tuple(kill(p, _grace(inc, p)) for p in live if not p.deleting and not ran_out(p))
+
+
+def _with_proofs(view: View, inc: Incarnation, record: SettleRecord) -> SettleRecord:
+    proofs: dict[str, Proof] = {}
+    for uid, subject in _subjects(view, inc, record).items():
+        found = _prove(view, inc, subject, view.pods_by_uid.get(uid)) if uid not in record.proven else None
+        if found is not None:
+            proofs[uid] = found
+    return record.with_proofs({uid: p.record(view.now_ms) for uid, p in proofs.items()})
+
+
+def _too_long(record: SettleRecord) -> str:
+    """Why a record cannot be written, for people; empty when it can."""
+    if len(record.pods) + len(record.proofs) < FEW_PODS:
+        return ""
+    size, most = len(json.dumps(record.to_json(), separators=(",", ":"))), keys.Kind.SETTLE.max_value_bytes
+    if size <= most:
+        return ""
+    return (
+        f"it has {len(record.pods)} pods that are not proven dead, and its settle record would have {size} bytes (at "
+        f"most {most}): nothing is recorded until some of them are"
+    )
 
 
 def _prove(view: View, inc: Incarnation, subject: Subject, pod: PodFacts | None) -> Proof | None:
@@ -230,6 +260,8 @@ def awaiting_proof(view: View, inc: Incarnation) -> str:
     """Message for a person when a proof is overdue; empty while a kubelet may still deliver it."""
     if view.mode == FencingMode.LEASE_ONLY or inc.phase not in (Phase.Fenced, Phase.Terminating):
         return ""
+    if too_long := _too_long(_with_proofs(view, inc, _with_listed(view, inc, inc.settling))):
+        return f"{inc.label}: {too_long}"
     overdue = view.elapsed(f"proof/{inc.inc}", PROOF_EXPECTED_SECONDS + _grace(inc, view.pods_by_uid.get(inc.pod_uid)))
     for subject, pod in proofs_missing(view, inc):
         node = view.nodes.get(subject.node)

@@ -26,16 +26,16 @@ LOCK_SHOWN_SECONDS = 5.0
 UNASSIGNED_SECONDS = 30.0
 """Time that an agent has to leave a table that it no longer serves."""
 REPLACED_SECONDS = 900.0
-"""How long an agent may end its work at a table that has another agent now. It is fenced then, and
-with it its other tables change to a new process.
+"""Seconds in which an agent may end its work at a table that has another agent now. Then it is
+fenced, and with it its other tables change to a new process.
 """
 
 
 def plan_suspects(view: View, *, changing: bool, asked: bool) -> PartialPlan:
     """Fence every suspect, and maintain the timers that identify one.
 
-    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``: what is
-    requested from the agent may take hours under the lock (F21).
+    ``changing``: the gate is closed for a change for which runs must end (F44). ``asked``:
+    something is requested from the agent, which may take hours under the lock (F21).
     """
     steps = [_lock_timer(view)]
     steps.extend(
@@ -168,8 +168,8 @@ def _reason(view: View, inc: Incarnation, *, changing: bool, asked: bool) -> str
 def _may_hold(view: View, inc: Incarnation, *, asked: bool) -> bool:
     """F21: an agent may hold the lock for hours under the closed gate.
 
-    It creates the table or its index then. Only agents do that, and only when it is asked of them:
-    one that hangs keeps no change of the gate waiting for ever (F457).
+    It creates the table or its index then. Only agents do that, and only on request: one that hangs
+    does not delay a change of the gate forever (F457).
     """
     asks = asked and view.gate.state is GateState.CLOSED
     return inc.is_agent and (asks or bool(doubts.gate_unreadable(view.etcd)))

@@ -1,4 +1,4 @@
-"""What the agent is asked for behind the closed gate."""
+"""Requests to the agent that are made behind the closed gate."""
 
 from __future__ import annotations
 

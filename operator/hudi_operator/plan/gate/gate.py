@@ -52,7 +52,7 @@ PARAMETERS = (
 
 
 def parameters(table: TableSpec) -> Gate:
-    """Those parameters from the spec; all other fields are empty."""
+    """Gate with the parameters from the spec; all other fields are empty."""
     return Gate(
         mode=FencingMode(table.fencing.mode),
         protocol_version=keys.PROTOCOL_VERSION,
@@ -73,7 +73,7 @@ def is_mine(view: View) -> bool:
 def owned_by_other(view: View) -> bool:
     """True when the gate names another HudiTable.
 
-    That one owns the path, this one is a duplicate.
+    The other HudiTable owns the path, and this one is a duplicate.
     """
     gate = view.gate
     return bool(gate.table_uid) and gate.table_uid != view.table.ref.uid and gate.table != view.table.ref.key
@@ -209,7 +209,7 @@ def ends_runs(view: View) -> str:
 
 
 def closed_for_ms(view: View) -> int:
-    """When the gate was closed for the awaited change, wall clock.
+    """Wall-clock time at which the gate was closed for the awaited change.
 
     0: it is not, or the operator that closed it recorded no time.
     """
@@ -244,6 +244,8 @@ def freeze_reason(view: View) -> str:
     same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
     if same_cluster and observed.revision_floor > max(etcd.revision, gate.accepted_floor):
         return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
+    if view.etcd.gate is not None and etcd.forgotten > gate.accepted_floor:
+        return f"etcd was set back: it knows nothing any more of its revision {etcd.forgotten}: restored from a backup?"
     return ""
 
 
@@ -257,7 +259,8 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         cluster_id=view.etcd.cluster_id,
         table=view.table.ref.key,
         table_uid=view.table.ref.uid,
-        accepted_floor=view.gate.accepted_floor,
+        # Of a gate that is made now nothing was forgotten; the table's marker tells of another one.
+        accepted_floor=view.gate.accepted_floor if view.etcd.gate is not None else view.etcd.forgotten,
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
         restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
@@ -269,9 +272,10 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
-    """When the mode changes, no writer in the old mode is left.
+    """Time up to which the table was non-blocking; after a change of mode it is the clock.
 
-    So the clock is past all of their commits.
+    When the mode changes, no writer in the old mode is left, so the clock is past all of their
+    commits.
     """
     if mode == Concurrency.NON_BLOCKING or view.gate.concurrency != Concurrency.NON_BLOCKING:
         return view.gate.non_blocking_until
@@ -327,16 +331,6 @@ def plan_gate(view: View) -> PartialPlan:
     Not called for a duplicate or a deleted table.
     """
     return STEPS(view) or PartialPlan()
-
-
-def frozen_message(view: View) -> str:
-    """Why the gate is frozen, and what a person can do about it."""
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    reason = view.gate.reason or "frozen"
-    return (
-        f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{UNFREEZE_ANNOTATION}={mod}"
-    )
 
 
 # ---- the steps of plan_gate, in the order of STEPS
@@ -401,8 +395,11 @@ def _unfreeze(view: View) -> PartialPlan | None:
         GateState.CLOSED,
         base=view.gate,
         admitted=tuple(present_attempts(view)),
-        accepted_floor=view.observed.revision_floor,
+        accepted_floor=max(view.observed.revision_floor, view.etcd.forgotten, view.gate.accepted_floor),
     )
+    if freeze_reason(view) and view.table.restore is not None:
+        # Etcd may have forgotten that it was carried out: it would undo what followed (F621).
+        value = value.but(restore_baseline=view.table.restore.nonce)
     return _put(view, value, "unfrozen by a person, gate closed")
 
 
@@ -492,7 +489,7 @@ def _open_stays(view: View) -> PartialPlan | None:
 
 
 def _note_reached(view: View) -> PartialPlan | None:
-    """Of a gate that opens at once this need not be written."""
+    """Record that the agent has reached the table; not needed for a gate that opens at once."""
     told = timeline_report(view).exists and (report_error(view)[0] or bootstrapping(view))
     if not told or adopted(view) or view.gate.reached:
         return None

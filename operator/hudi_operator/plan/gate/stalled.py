@@ -211,7 +211,7 @@ def _gate_is_frozen(view: View) -> Stall | None:
     if not gate.is_mine(view) or view.gate.state is not GateState.FROZEN:
         return None
     other = gate.report_error(view)[0] in gate.OTHER_AUTHORITY
-    return Stall(AgentError.OTHER_LOCK_AUTHORITY if other else "Frozen", gate.frozen_message(view))
+    return Stall(AgentError.OTHER_LOCK_AUTHORITY if other else "Frozen", frozen_message(view))
 
 
 def _marker_names_another_lock(view: View) -> Stall | None:
@@ -250,3 +250,13 @@ STALLED: Chain[View, Stall] = Chain(
     _agent_reports_an_error,
 )
 """Why a table cannot continue until a person changes something, the deepest cause first."""
+
+
+def frozen_message(view: View) -> str:
+    """Why the gate is frozen, and what a person can do about it."""
+    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
+    reason = view.gate.reason or "frozen"
+    return (
+        f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
+        f"{gate.UNFREEZE_ANNOTATION}={mod}"
+    )

@@ -1,11 +1,11 @@
 """Several HudiTables of one path: the gate is kept by one that reaches the table (F191).
 
 The first one makes the gate before anybody has seen whether its credentials reach the path: until
-its agent has read or created the table, the gate gives it nothing but the right to try. So while
-another HudiTable has the path, it tries for a limited time. Then its agent leaves, the gate is
-released as that of a deleted table is, and another HudiTable has its turn: first those that have
-not tried, then those whose last turn is longest ago. A gate that was ever open, or whose table was
-reached, is never given up here, and so no writer was ever admitted behind one that is.
+its agent has read or created the table, the gate only gives it the right to try. So while another
+HudiTable has the path, it tries for a limited time. Then its agent leaves, the gate is released as
+that of a deleted table is, and another HudiTable has its turn: first those that have not tried,
+then those whose last turn is longest ago. A gate that was ever open, or whose table was reached, is
+never given up here, and so no writer was ever admitted behind one that is.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import gate
 
 TRY_SECONDS = 60.0
-"""How long a HudiTable may try to reach its table while another one has the same path."""
+"""Seconds in which a HudiTable may try to reach its table while another one has the same path."""
 WORK_SECONDS = 300.0
-"""The same while its agent is registered, which it is once the storage has answered, and has told
-of no failure: what there is to read takes its time.
+"""The same while its agent is registered (it is once the storage has answered) and has reported no
+failure: reading a table takes time.
 """
 TURN_SECONDS = 60.0
-"""How long a gate that was given up waits for those whose turn it is; then anybody may take it."""
+"""Seconds for which a gate that was given up waits for those whose turn it is; then anybody may
+take it.
+"""
 
 
 def _disputed(view: View) -> bool:

@@ -71,7 +71,7 @@ def plan_request(view: View, *, adopted: bool, ready: bool) -> PartialPlan:
 
 
 def _state(view: View) -> str:
-    """What the bootstrap does or waits for, as a message for people."""
+    """State of the bootstrap, as a message for people."""
     found, source = record(view), view.table.bootstrap.path if view.table.bootstrap is not None else ""
     if found.result is Result.FAILED:
         return f"the bootstrap from {source} failed and is retried: {found.message or '?'}"

@@ -41,7 +41,7 @@ def may_need_agent(table: TableSpec) -> bool:
 
 
 def dropping(view: View) -> bool:
-    """Whether the deletion waits for the agent to drop what it has made in the catalog.
+    """Whether the deletion waits for the agent to drop its entries in the catalog.
 
     It does so for two tries and the start of an agent, by this process's clock, and no longer: a
     catalog that cannot be reached keeps no HudiTable. In a namespace that is being deleted no
@@ -66,7 +66,7 @@ def drop_seconds(table: TableSpec) -> float:
 def await_drop(view: View) -> PartialPlan:
     """Wait.
 
-    The time begins with the first look after the deletion, and anew with another operator.
+    The time begins with the first look after the deletion; another operator restarts it.
     """
     timer = [StartTimer(DROP_TIMER)] if view.timer(DROP_TIMER) is None else []
     text = f"deletion waits up to {drop_seconds(view.table):.0f} s for the entry in the catalog"
@@ -74,7 +74,7 @@ def await_drop(view: View) -> PartialPlan:
 
 
 def drop_told(view: View) -> PartialPlan:
-    """The event that says what has become of the entries; none when there are none to drop."""
+    """The event about the outcome of dropping the entries; none when there are none to drop."""
     order = _order(view)
     if order is None or not may_need_agent(view.table) or view.observed.namespace_terminating:
         return PartialPlan()

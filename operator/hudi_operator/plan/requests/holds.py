@@ -1,13 +1,13 @@
 """Holds (``spec.holds``).
 
-What readers of a commit need stays until a time: cleaning deletes none of its files, and archival
-leaves it in the active timeline.
+The files that readers of a commit need stay until a time: cleaning deletes none of them, and
+archival leaves the commit in the active timeline.
 
 No gate is closed: writers are not concerned. ``request/hold-<name>`` has the time, and is the
-operator's memory of when the hold began; it stays as long as the spec names the hold, so that one
-whose time is over does not begin anew. The agent keeps the files from its first look on, and says
-in ``done/hold-<name>`` whether they are all there. It is believed for the time that it was asked
-for alone: a hold that is extended is proved once more. Nobody has to end a hold: whoever would
+operator's memory of when the hold began; it stays as long as the spec names the hold, so that an
+expired hold does not start over. The agent keeps the files from its first look on, and says in
+``done/hold-<name>`` whether they are all there. It is believed for the time that it was asked for
+alone: a hold that is extended is proved once more. Nobody has to end a hold: a process that would
 delete a file compares the time with its own clock.
 """
 

@@ -9,11 +9,12 @@ gate's revision, which is compared when the restore's instant is recorded: a wit
 never begun afterwards.
 
 A nonce that exists when the gate opens for the first time is the baseline and is never executed: a
-manifest that is left in Git does not undo a table that was rebuilt. Each nonce has its own
-``done/restore-<nonce>``, the agent's record, which is kept forever: going back to an older YAML
-does nothing either. A restore that has begun (``Running``) is never withdrawn, whatever the
-spec is by then; the gate stays closed until it is completed, or refused with nothing changed
-because Hudi's plan of it was never made.
+manifest that is left in Git does not undo a table that was rebuilt. So is the one that exists when
+a person accepts an etcd that was set back, which may have forgotten that it was executed. Each
+nonce has its own ``done/restore-<nonce>``, the agent's record, which is kept forever: going back to
+an older YAML does nothing either. A restore that has begun (``Running``) is never withdrawn,
+whatever the spec is by then; the gate stays closed until it is completed, or refused with nothing
+changed because Hudi's plan of it was never made.
 """
 
 from __future__ import annotations
@@ -144,7 +145,10 @@ def status(view: View, *, adopted: bool) -> RestoreStatus | None:
     found = _record(view, restore.nonce)
     savepoint = found.savepoint or restore.savepoint
     if found.result is None and restore.nonce == baseline(view, adopted=adopted):
-        message = "the nonce was set when the HudiTable was created: set a new one to restore the table"
+        message = (
+            "the nonce was set when the HudiTable was created, or when etcd had been set back and a person accepted "
+            "that: set a new one to restore the table"
+        )
         return RestoreStatus(nonce=restore.nonce, savepoint=savepoint, outcome=NOT_EXECUTED, message=message)
     return RestoreStatus(
         nonce=restore.nonce,

@@ -98,7 +98,7 @@ def status(view: View) -> list[JsonDict]:
 
 
 def _of(savepoint: Savepoint, record: SavepointDone) -> SavepointEntry:
-    # Of a deletion that is not wanted any more nothing is told.
+    # A deletion that is not wanted any more is not reported.
     told = record.message if record.result is not Result.COMPLETED or savepoint.delete_instant else ""
     return SavepointEntry(
         name=savepoint.name,

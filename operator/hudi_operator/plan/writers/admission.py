@@ -1,4 +1,4 @@
-"""Which writers may start an attempt now, and what the others wait for.
+"""Selection of the writers that may start an attempt now, and the reasons why others wait.
 
 Order: writers that were overtaken too often, then priority, then waiting time, then age and name. A
 writer's next attempt starts only when none of the older ones can get the lock, and none holds it
@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import TypeVar
 
 from hudi_contract.words import Concurrency, WriterState
-from hudi_operator.api import kafka, options
+from hudi_operator.api import options
 from hudi_operator.api.spec import WriterSpec
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.status import AttemptEntry
@@ -131,7 +131,7 @@ def decide(
         elif blocked is not None:
             position += 1
             decisions[writer.name] = _wait(queued, blocked, position)
-        elif problem := planned(writer, start := _start(queued)):
+        elif problem := planned(writer, start := _start(view, queued)):
             decisions[writer.name] = Decision(Kind.STALLED, PLANNING_FAILED, problem)
         else:
             decisions[writer.name] = start
@@ -161,8 +161,8 @@ def _contained(writer: WriterView, ask: Callable[[], T]) -> T | Decision:
         return Decision(Kind.STALLED, PLANNING_FAILED, told[:500])
 
 
-def _start(queued: _Queued) -> Decision:
-    number = _next_number(queued.writer)
+def _start(view: View, queued: _Queued) -> Decision:
+    number = _next_number(view, queued.writer)
     return Decision(
         Kind.START,
         "Admitted",
@@ -198,8 +198,13 @@ def _order(view: View, writer: WriterView, starts: overlaps.Starts) -> _Order:
     )
 
 
-def _next_number(writer: WriterView) -> int:
-    return max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0) + 1
+def _next_number(view: View, writer: WriterView) -> int:
+    """Above each number that was ever given: those that status names, and those that etcd names.
+
+    An API server that was set back has forgotten attempts whose processes may live (F612).
+    """
+    told = max(int(writer.status.get("attempt") or 0), writer.last.number if writer.last is not None else 0)
+    return max(told, *(view.numbers_in_etcd(writer.spec) if writer.spec is not None else ()), 0) + 1
 
 
 # ---- the writer's own state: is it due to start?
@@ -257,8 +262,8 @@ def _has_an_active_attempt(c: _Candidate) -> Decision | None:
     return Decision(Kind.ACTIVE, "Admitted", f"attempt {active.number} is admitted{waits}")
 
 
-def _schedule_or_kafka_is_wrong(c: _Candidate) -> Decision | None:
-    return _stalled("InvalidSpec", schedules.problem(c.spec) or kafka.problem(c.spec.kafka))
+def _schedule_or_source_is_wrong(c: _Candidate) -> Decision | None:
+    return _stalled("InvalidSpec", schedules.problem(c.spec) or launch.source_problem(c.spec))
 
 
 def _run_is_over(c: _Candidate) -> Decision | None:
@@ -340,14 +345,14 @@ REFUSED: Chain[_Candidate, Decision] = Chain(
     _partitions_are_wrong,
 )
 """Why no attempt of such a writer may start, until a person changes something."""
-NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_kafka_is_wrong, REFUSED)
+NEEDS_A_PERSON: Chain[_Candidate, Decision] = Chain(_schedule_or_source_is_wrong, REFUSED)
 """All checks of `OWN_STATE` that stall a writer for what it asks; the defaults of its namespace are
 another object, as its HudiTable is.
 """
 OWN_STATE: Chain[_Candidate, Decision] = Chain(
     _being_deleted,
     _has_an_active_attempt,
-    _schedule_or_kafka_is_wrong,
+    _schedule_or_source_is_wrong,
     _run_is_over,
     _is_suspended,
     _first_tick_is_to_come,
@@ -469,7 +474,9 @@ WHY_NOT_OPEN: Chain[_Turn, Block] = Chain(
 
 
 def _gate_is_closed(t: _Turn) -> Block | None:
-    """Also in the look that closes it: an attempt would be asked to end before it has begun.
+    """Block while the gate is closed, also in the look that closes it.
+
+    Otherwise an attempt would be asked to end before it has begun.
 
     While a record cannot be read an open gate stays open, whatever it seems to await (F582).
     """
@@ -481,6 +488,15 @@ def _gate_is_closed(t: _Turn) -> Block | None:
 def _in_the_way(writer: WriterView) -> list[tuple[Attempt, Incarnation]]:
     """Incarnations of a writer's attempts that can get the lock, or hold it."""
     return [(a, i) for a in writer.attempts for i in a.incs if not i.settled and not i.out_of_the_way]
+
+
+def _forgotten(t: _Turn) -> list[Incarnation]:
+    """The same of attempts of a writer that only etcd knows (F612)."""
+    named = t.view.numbers_in_etcd(t.writer.spec).values() if t.writer.spec is not None else ()
+    forgotten = {*named} - {attempt.id for attempt in t.writer.attempts}
+    if not forgotten:
+        return []
+    return [i for i in t.view.incs if i.attempt in forgotten and not i.settled and not i.out_of_the_way]
 
 
 def _phase(inc: Incarnation) -> str:
@@ -498,6 +514,10 @@ def _previous_attempt_may_hold_the_lock(t: _Turn) -> Block | None:
     for attempt in t.writer.attempts:
         if attempt.admitted:
             return Block("PreviousAttempt", f"attempt {attempt.number} may still register", attempt.id)
+    forgotten = next(iter(_forgotten(t)), None)
+    if forgotten is not None:
+        told = f"{forgotten.attempt}, which is in no status, may still hold the lock ({_phase(forgotten)})"
+        return Block("PreviousAttempt", awaiting_proof(t.view, forgotten) or told, forgotten.attempt)
     for attempt, inc in _in_the_way(t.writer):
         if program or not lock_is_free_within(t.view, inc, START_SECONDS):
             proof = awaiting_proof(t.view, inc)

@@ -101,6 +101,10 @@ def follow(view: View, writer: WriterView) -> Progress:
     if active.pod is None:
         return _without_pod(view, spec, active, entries, startable=writer.spec is not None)
     entries[-1] = deadlines.stopped(view, spec, active, entries[-1])
+    if active.admitted and not active.incs and _is_lost(view, active.pod):
+        # The next look sees whether it has registered before that.
+        withdrawn = DeleteAdmit(view.table.table_id, active.id)
+        return Progress(tuple(entries), before=(withdrawn,), summary=(f"{writer.name} is lost",), requeue=0.5)
     if stopping(view, spec) or ending_for_change.asks(view, active) or active.entry.stopped_for:
         return _stop(view, spec, active, entries)
     if entries[-1].stopped_for:  # the reason is in status before the pod is deleted for it (F578)
@@ -113,7 +117,7 @@ def follow(view: View, writer: WriterView) -> Progress:
 
 
 def _credentials(view: View, attempt: Attempt, pod: PodFacts) -> tuple[Action, ...]:
-    """Storage credentials of its own, while none of its incarnations was fenced."""
+    """The attempt's own storage credentials, while none of its incarnations was fenced."""
     if not attempt.admitted or any(i.fenced or i.record is not None for i in attempt.incs):
         return ()
     return revocation.give(view, attempt.id, pod)
@@ -165,13 +169,13 @@ def _times(entry: AttemptEntry) -> tuple[str, ...]:
 
 
 def _counted_from(view: View) -> str:
-    """From when a deadline counts that begins now, where the operator's clock is behind."""
+    """Start of a deadline that begins now, if the operator's clock is behind."""
     behind = view.latest_ms - view.now_ms > 1000 * held_up.NOTED_SECONDS
     return conditions.rfc3339(view.latest_ms) if behind else ""
 
 
 def _instants(*instants: str) -> tuple[str, ...]:
-    """The last ones of these instants, each once; what is no time of Hudi's is none."""
+    """The last ones of these instants, each once, without texts that are no times of Hudi's."""
     return tuple(sorted(one for one in {*instants} if conditions.is_hudi_time(one))[-KEPT_INSTANTS:])
 
 
@@ -186,11 +190,24 @@ def _has_ended(view: View, attempt: Attempt) -> bool:
         return bool(attempt.pod_uid or attempt.incs) and _all_fenced(attempt)
     if containers.ended(pod) or (pod.deleting and not pod.node):
         return True
+    if not attempt.incs:
+        return not attempt.admitted and _is_lost(view, pod)
     # The outcome is unknown: its node is lost, or its death was proven without one. Fenced is
     # enough for a successor (F5).
     node = view.nodes.get(pod.node)
     untold = node is None or not node.ready or any(pod.uid in i.settling.proven for i in attempt.incs)
-    return bool(attempt.incs) and _all_fenced(attempt) and bool(pod.node) and untold
+    return _all_fenced(attempt) and bool(pod.node) and untold
+
+
+def _is_lost(view: View, pod: PodFacts) -> bool:
+    """True when nobody will tell of its end: its node does not answer, and its time to end is over.
+
+    Nothing is said of its processes. They write nothing to the table where no key names one, and no
+    admission lets one register (F613).
+    """
+    node, over = view.nodes.get(pod.node), conditions.from_rfc3339(pod.deleted_at)
+    silent = view.nodes.gone(pod.node) or (node is not None and not node.ready)
+    return pod.deleting and silent and over is not None and view.earliest_ms > over
 
 
 def _all_fenced(attempt: Attempt) -> bool:

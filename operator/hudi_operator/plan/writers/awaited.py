@@ -1,13 +1,13 @@
-"""What a writer waits for, and whether its end comes as an event.
+"""Reasons for which a writer waits, and whether their end comes as an event.
 
 Events are: a HudiTable or a HudiWriter of this table, the defaults of its namespace, a pod of the
 operator's, a change of the table's keys in etcd other than lock, queue and instants, and the end of
-a lease. While each writer of a table waits for such an event alone, nobody has to look at the
-table.
+a lease. While each writer of a table waits for such an event alone, the table need not be looked
+at.
 
-What else ends a wait is looked for: Secrets, ServiceAccounts, nodes, namespaces and the operator's
+The end of any other wait is polled: Secrets, ServiceAccounts, nodes, namespaces and the operator's
 own rights are not watched, and an event of another HudiTable leads to no look at this one. A reason
-that stands in neither list is looked for, too: those that an agent reports.
+that is in neither list, such as one that an agent reports, is polled, too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EVENTS: Mapping[str, str] = {
     launch.IMAGE_NOT_ALLOWED: "the HudiWriter is edited; another configuration starts another operator",
     launch.FENCING_MODE_NOT_POSSIBLE: "the HudiWriter or its HudiTable is edited",
 }
-"""Reasons of waits that end with an event, or at a time that status tells, and with which."""
+"""Reasons of waits that end with an event, or at a time that is in status; with that event."""
 
 POLLED: Mapping[str, str] = {
     "PreviousAttempt": "its death may be proven by a node, or by the time since it was seen",
@@ -51,7 +51,7 @@ POLLED: Mapping[str, str] = {
     "AwaitingRights": "the operator's right to read Secrets",
     "PlanningFailed": "nobody knows",
 }
-"""Reasons of waits that something ends of which no event tells, and what."""
+"""Reasons of waits that end without an event; with the cause of their end."""
 
 _CONDITION = {
     WriterState.WAITING: "Admitted",

@@ -2,10 +2,10 @@
 
 One of them applies at a time, by what the attempt has reached. All are counted from times in the
 attempt's status, so that they outlive an operator, and compared with the earlier one of its clock
-and the API server's. Where its own is behind, status also has the time of the other one to count
-from (``countedFrom``). So a clock that steps forward stops nobody (F547, F593). After half of the
-time the writer's condition ``Late`` says what is awaited; after all of it the attempt is stopped
-like a suspended writer, and the class of its end is that of the deadline.
+and the API server's. If the operator's clock is behind, status also has the time of the other clock
+to count from (``countedFrom``). So a clock that steps forward stops nobody (F547, F593). After half
+of the time the writer's condition ``Late`` says what is awaited; after all of it the attempt is
+stopped like a suspended writer, and the class of its end is that of the deadline.
 
 Time in which an attempt waits for others does not count (:mod:`held_up`), nor does time in which
 etcd cannot be read, and nobody is stopped meanwhile. Status says since when it waits; when that is
@@ -49,12 +49,12 @@ class Deadline:
     class_: str
     seconds: int
     since_ms: int
-    """From when it is counted: waits that are over are left out."""
+    """Time from which it is counted; past waits are left out."""
     awaited: str
     wait: Wait | None = None
     """The wait of the attempt for something other than its own work; None: it does not wait."""
     waits_since_ms: int | None = None
-    """From when on time does not count; None: it counts."""
+    """Time from which the clock is stopped; None: it runs."""
 
     def _spent_ms(self, now_ms: int) -> int:
         return (now_ms if self.waits_since_ms is None else self.waits_since_ms) - self.since_ms
@@ -126,8 +126,8 @@ def _seconds(writer: WriterSpec) -> tuple[int | None, ...]:
 def _start(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry, wait: Wait | None) -> Deadline | None:
     """Until its driver runs.
 
-    The time that its pod spent behind a scheduling gate, in a queue of the cluster, is none of its
-    own.
+    The time that its pod spent behind a scheduling gate, in a queue of the cluster, does not count
+    as its own.
     """
     if writer.start_deadline_seconds is None or (attempt.pod is not None and attempt.pod.gates):
         return None
@@ -217,7 +217,7 @@ def counted(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntr
 def stopped(view: View, writer: WriterSpec, attempt: Attempt, entry: AttemptEntry) -> AttemptEntry:
     """The entry of an attempt that runs, with the deadline for which it must be stopped, if any.
 
-    An attempt that is asked to end for another reason gets none: status tells that reason.
+    An attempt that is asked to end for another reason gets none: status has that reason.
     """
     due = current(view, writer, attempt, entry)
     if entry.stopped_for or due is None or not due.over(view.earliest_ms) or _ends_anyway(view, attempt, writer):

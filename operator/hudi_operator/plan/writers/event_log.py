@@ -1,4 +1,4 @@
-"""Where Spark's event log of a writer may be (F208).
+"""Allowed folders for Spark's event log of a writer (F208).
 
 The driver writes it with the table's credentials, so its folder is held to the rules for paths of
 tables, and no table's files are there. The CRD has the rules that need nothing but the value.

@@ -1,8 +1,8 @@
 """Executors that do not come: since when, why, and the condition that says so (F301).
 
-Spark makes them from within the driver. What the API server refuses there stands in the driver's
-log alone, and the attempt waits. So the operator asks with a pod like theirs. Nothing else follows:
-no attempt ends for it, and no retry is used up.
+Spark makes them from within the driver. A refusal of the API server there is only in the driver's
+log, and the attempt waits. So the operator asks with a pod like theirs. Nothing else follows: no
+attempt ends for it, and no retry is used up.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ JsonDict = dict[str, Any]
 
 CONDITION = "ExecutorsMissing"
 MISSING_SECONDS = 20.0
-"""Time that executors have to run before anybody is told: Spark asks for them within seconds, and a
-node that has the image starts them within some more."""
+"""Time that executors have to run before their absence is reported: Spark asks for them within
+seconds, and a node that has the image starts them within some more.
+"""
 TIMER = "executors/"
 
 
@@ -125,7 +126,7 @@ def _kept(old: JsonDict) -> Condition:
 def newly_refused(old: JsonDict, new: JsonDict) -> str:
     """Message for an event when a status says for the first time that executors are refused.
 
-    ``old``, ``new``: statuses of a HudiWriter. Empty: there is no news.
+    ``old``, ``new``: statuses of a HudiWriter. Empty: nothing new.
     """
     before, after = conditions.find(old, CONDITION), conditions.find(new, CONDITION)
     refused = ("True", "Refused")

@@ -1,4 +1,4 @@
-"""What a running attempt waits for that is not its own work.
+"""Waits of a running attempt that are not its own work.
 
 Such time counts towards none of its deadlines (:mod:`deadlines`): the table's gate, the table's
 lock, the turn of another writer, and input that is not there yet.
@@ -26,14 +26,14 @@ class Wait:
 
     what: str
     since_ms: int = 0
-    """When it began, by the clock of who says so; 0: that is not known."""
+    """Begin of the wait, by the clock of the process that reports it; 0: not known."""
     counts: bool = False
     """The time counts all the same; the attempt only is not stopped as long as it lasts."""
     told: bool = False
     """Its end comes as an event."""
 
     def began_ms(self, now_ms: int) -> int:
-        """When it began, no later than now."""
+        """Begin of the wait, no later than now."""
         return min(self.since_ms, now_ms) if self._known(now_ms) else now_ms
 
     def _known(self, now_ms: int) -> bool:
@@ -61,7 +61,7 @@ def _gate(view: View) -> Wait | None:
 
 
 def _lock(view: View, mine: list[Incarnation]) -> Wait | None:
-    """Who holds the lock is about to commit, and is fenced if it does so for too long."""
+    """Wait for the lock; its owner is about to commit, and is fenced if that takes too long."""
     if any(i.lock is not None for i in mine):
         return Wait("the end of its commit: it holds the table's lock", counts=True)
     # Also an attempt that is about to begin, and waits for the lock of its predecessor.
@@ -78,7 +78,7 @@ def _queued_since_ms(view: View, names: set[str]) -> int:
 
 
 def _others(view: View, attempt: Attempt) -> Wait | None:
-    """What its driver says. A stream that has caught up with its source has nothing to commit."""
+    """Wait that its driver reports. A stream that has caught up has nothing to commit."""
     report = read(view.etcd.reports.get(attempt_report(attempt.id)), AttemptReport)
     if report.stage == Stage.YIELDING:
         return Wait("another writer, which goes first", report.at_ms)

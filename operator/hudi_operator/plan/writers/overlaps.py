@@ -90,12 +90,12 @@ class Declarations:
 
 
 def waiting_since_ms(view: View, writer: WriterView) -> int:
-    """When a writer joined the queue, Unix milliseconds; now if it joins in this look."""
+    """Unix milliseconds at which a writer joined the queue; now if it joins in this look."""
     return conditions.from_rfc3339(str((writer.status.get("queue") or {}).get("since") or "")) or view.now_ms
 
 
 class Starts:
-    """When the table's attempts started, read once for all writers that wait (F439)."""
+    """Start times of the table's attempts, read once for all writers that wait (F439)."""
 
     def __init__(self, view: View) -> None:
         self._view = view

@@ -1,7 +1,7 @@
 """Operations that replace partitions, and whether a writer may use one for this table.
 
-The rules of the CRD are asked again, because the object may be older than they are. That of the
-table's mode is asked here alone.
+The rules of the CRD are checked again, because the object may be older than they are. The rule on
+the table's mode is not in the CRD, only here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of a HudiWriter, as its attempts tell of them: is one over, does another one follow, when.
+"""Runs of a HudiWriter, derived from its attempts: whether one is over, and when another follows.
 
 Read from the spec and the status alone.
 """
@@ -53,7 +53,7 @@ def run_of(entry: AttemptEntry) -> int:
 
 
 def run_started_ms(status: JsonDict) -> int:
-    """When the current run began: the last time that Finished became False.
+    """Start of the current run: the last time that Finished became False.
 
     0 when it never was True.
     """
@@ -67,8 +67,8 @@ def failures(status: JsonDict, entries: tuple[AttemptEntry, ...], limits: Mappin
     """Failed attempts of the current run since a streaming one last made progress.
 
     Attempts that were stopped or failed for a clock (F47) do not count. ``limits``: classes that
-    have a limit of their own. The attempts that count towards the limit of the last one are
-    counted: those of its class, or of all classes without such a limit.
+    have their own limit. The attempts that count towards the limit of the last one are counted:
+    those of its class, or of all classes without such a limit.
     """
     began = run_started_ms(status)
     last = entries[-1].class_ if entries else ""
@@ -118,7 +118,7 @@ def restart_wanted(writer: WriterSpec, status: JsonDict) -> bool:
 
 
 def next_retry_ms(writer: WriterSpec, status: JsonDict, entries: tuple[AttemptEntry, ...]) -> int:
-    """When the next attempt may start, Unix milliseconds.
+    """Earliest start of the next attempt, Unix milliseconds.
 
     Exponential with a cap and a little jitter; 0 = now. The first retry of an attempt that
     something around it has ended waits only as far as attempts would follow each other faster than

@@ -61,7 +61,7 @@ def _spelled(writer: WriterSpec) -> dict[str, str]:
 
 
 def _since_ms(writer: WriterSpec, status: JsonDict, now_ms: int) -> int:
-    """When this schedule was first seen: earlier ticks do not count."""
+    """Time at which this schedule was first seen: earlier ticks do not count."""
     seen = status.get("schedule") or {}
     if {name: seen.get(name) for name in ("cron", "timeZone")} != _spelled(writer):
         return now_ms

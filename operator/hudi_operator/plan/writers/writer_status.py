@@ -109,7 +109,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
 
 
 def undecided(view: View, writer: WriterView, message: str) -> JsonDict:
-    """The status of a writer for which nothing can be planned: what was known, and why."""
+    """The status of a writer for which nothing can be planned: the known facts, and the reason."""
     old, generation = writer.status, int(writer.obj["metadata"].get("generation") or 0)
     state = WriterState(old["state"]) if writer.active is not None and "state" in old else WriterState.STALLED
     wanted = [
@@ -146,7 +146,7 @@ def _report_of(view: View, writer: WriterView, entries: list[AttemptEntry]) -> A
 
 
 def next_tick_ms(status: JsonDict) -> int:
-    """When the schedule starts the next run, Unix milliseconds; 0: never."""
+    """Start of the next run by the schedule, Unix milliseconds; 0: never."""
     return conditions.from_rfc3339(str(status.get("nextScheduleTime") or "")) or 0
 
 
@@ -328,7 +328,7 @@ def _conditions(
 
 
 def _refusal(view: View, writer: WriterView) -> Refusal | None:
-    """What the API server does not make for the active attempt; None: nothing."""
+    """Refusal of the API server to make an object for the active attempt; None: none."""
     return view.observed.refusals.get(writer.active.id) if writer.active is not None else None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hudi_operator.etcd_upkeep import snapshot
 from tests.support import ROOT, quick_yaml
 from tests.tiers.component.crds.cluster import CHART, IMAGES, JsonDict, helm, render
 
@@ -324,3 +325,89 @@ def test_the_chart_brings_its_icon() -> None:
     kind, _, content = icon.partition(",")
     assert kind == "data:image/svg+xml;base64"
     assert base64.b64decode(content) == (ROOT / "charts/icon.svg").read_bytes().rstrip(b"\n")
+
+
+BACKUP = "--set=etcd.backup.enabled=true"
+JOB = "spec.jobTemplate.spec.template.spec."
+
+
+def test_backups_are_off_until_they_are_asked_for() -> None:
+    assert not [key for key in by_key() if "backup" in key[1]]
+    more = by_key(BACKUP).keys() - by_key().keys()
+    name = "hudi-operator-etcd-backup"
+    assert more == {("PersistentVolumeClaim", name), ("CronJob", name), ("NetworkPolicy", name)}
+
+
+def test_a_backup_is_looked_into_before_an_older_one_is_deleted() -> None:
+    """And uninstalling keeps them all."""
+    objects = by_key(BACKUP, "--set=etcd.backup.keep=5", value("priorityClassName", "high"))
+    job = objects["CronJob", "hudi-operator-etcd-backup"]
+    pod = at(job, JOB.rstrip("."))
+    steps = [*pod["initContainers"], *pod["containers"]]
+    assert [one["name"] for one in steps] == ["backup", "verify", "prune"]
+    assert steps[0]["command"][-2:] == ["backup", "--folder=/backup"]
+    assert steps[1]["command"][1:4] == ["snapshot", "status", f"/backup/{snapshot.NEWEST}"]
+    assert steps[2]["command"][-3:] == ["prune", "--folder=/backup", "--keep=5"]
+    assert [at(one, "image").rpartition("/")[2].partition(":")[0] for one in steps] == ["operator", "etcd", "operator"]
+    mounted = {one["name"]: [mount["name"] for mount in one["volumeMounts"]] for one in steps}
+    assert mounted == {"backup": ["backup", "root"], "verify": ["backup"], "prune": ["backup"]}
+    assert at(pod, "volumes.1.secret.secretName") == "hudi-operator-etcd-root"
+    assert (pod["automountServiceAccountToken"], pod["priorityClassName"]) == (False, "high")
+    assert at(job, "spec.concurrencyPolicy") == "Forbid"
+    claim = objects["PersistentVolumeClaim", "hudi-operator-etcd-backup"]
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    own = by_key(BACKUP, "--set=etcd.backup.existingClaim=mine")
+    assert ("PersistentVolumeClaim", "hudi-operator-etcd-backup") not in own
+    assert at(own["CronJob", "hudi-operator-etcd-backup"], JOB + "volumes.0.persistentVolumeClaim.claimName") == "mine"
+
+
+def test_the_pod_of_a_backup_reaches_etcd_and_nothing_else() -> None:
+    objects = by_key(BACKUP, "--set=networkPolicy.egress.enabled=true")
+    labels = at(objects["CronJob", "hudi-operator-etcd-backup"], "spec.jobTemplate.spec.template.metadata.labels")
+    own = objects["NetworkPolicy", "hudi-operator-etcd-backup"]["spec"]
+    assert own["podSelector"]["matchLabels"].items() <= labels.items()
+    assert (own["policyTypes"], own.get("ingress")) == (["Ingress", "Egress"], None)
+    assert [[port["port"] for port in rule["ports"]] for rule in own["egress"]] == [[53, 53], [2379]]
+    let_in = objects["NetworkPolicy", "hudi-operator-etcd"]["spec"]["ingress"][0]["from"]
+    assert {"podSelector": own["podSelector"]} in let_in
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ((BACKUP, "--set=etcd.backup.keep=1"), "/etcd/backup/keep"),
+        ((BACKUP, "--set=etcd.backup.size=1"), "/etcd/backup/size"),
+        (
+            (
+                BACKUP,
+                "--set=etcd.enabled=false,externalEtcd.operatorSecret=a,externalEtcd.gatewaySecret=b",
+                "--set=externalEtcd.endpoints={https://a:2379}",
+            ),
+            "etcd.backup.enabled needs etcd.enabled",
+        ),
+    ],
+)
+def test_a_backup_that_cannot_be_made_is_refused(values: tuple[str, ...], why: str) -> None:
+    done = helm("template", "hudi-operator", str(CHART), IMAGES, *values)
+    assert done.returncode != 0
+    assert why in done.stderr
+
+
+def test_a_member_that_joins_begins_no_cluster_and_has_no_clients_yet() -> None:
+    def seen(*values: str) -> tuple[list[str], int, int]:
+        objects = by_key(*values)
+        pod = at(objects[IDENTITY], "spec.template.spec.containers.0.env")
+        endpoints = next(one["value"] for one in pod if one["name"] == "HUDI_OPERATOR_ETCD_ENDPOINTS").split(",")
+        args = at(objects[ETCD], CONTAINER + "args")
+        state = [one for one in args if one.startswith("--initial-cluster-state=")]
+        cluster = next(one for one in args if one.startswith("--initial-cluster="))
+        return state, len(endpoints), cluster.count("https://")
+
+    assert seen() == (["--initial-cluster-state=new"], 1, 1)
+    assert seen("--set=etcd.members=2,etcd.joins=true") == (["--initial-cluster-state=existing"], 1, 2)
+    assert seen("--set=etcd.members=3,etcd.joins=true") == (["--initial-cluster-state=existing"], 2, 3)
+    assert seen("--set=etcd.members=3") == (["--initial-cluster-state=new"], 3, 3)
+    for values, why in (("members=2", "etcd.members 2 without"), ("members=1,etcd.joins=true", "nothing joins")):
+        done = helm("template", "hudi-operator", str(CHART), IMAGES, f"--set=etcd.{values}")
+        assert done.returncode != 0
+        assert why in done.stderr

@@ -175,6 +175,14 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     "host-network": (_in_spec(hostNetwork=True), "spec.hostNetwork, hostPID and hostIPC of an executor must be false"),
     "host-path": (_volume(hostPath={"path": "/"}), "must be emptyDir, configMap or secret"),
     "host-port": (_container(ports=[{"containerPort": 80, "hostPort": 80}]), "may have no hostPort"),
+    "host-of-a-probe": (
+        _container(livenessProbe={"httpGet": {"host": "169.254.169.254", "port": 80}}),
+        "may name no host",
+    ),
+    "host-of-a-handler": (
+        _container(lifecycle={"postStart": {"tcpSocket": {"host": "127.0.0.1", "port": 80}}}),
+        "may name no host",
+    ),
     "a-priority-class": (_in_spec(priorityClassName="urgent"), f"{NO_CLASS}'urgent'"),
     "a-priority-class-with-the-label-of-one": (
         lambda obj: (

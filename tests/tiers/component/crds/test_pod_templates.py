@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,29 @@ def test_images_of_containers_must_be_allowed(light_cluster: Cluster, namespace:
             template = {"spec": {field: [{"name": "more", "image": "evil:1"}]}}
             message = light_cluster.refused(obj(namespace, place, template))
             assert "podTemplate: images 'evil:1' are not all among those that this cluster allows" in message
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        {"livenessProbe": {"httpGet": {"host": "169.254.169.254", "port": 80}}},
+        {"readinessProbe": {"tcpSocket": {"host": "127.0.0.1", "port": 80}}},
+        {"startupProbe": {"httpGet": {"host": "10.0.0.1", "port": 80}}},
+        {"lifecycle": {"postStart": {"httpGet": {"host": "a.example", "port": 80}}}},
+        {"lifecycle": {"preStop": {"tcpSocket": {"host": "127.0.0.1", "port": 80}}}},
+    ],
+    ids=lambda asks: next(iter(asks.get("lifecycle", asks))),
+)
+def test_the_kubelet_asks_no_other_host(light_cluster: Cluster, namespace: str, asks: JsonDict) -> None:
+    image = "localhost/hudi-operator/spark:dev"
+    for place, field in itertools.product(PLACES, ("containers", "initContainers")):
+        more = {} if field == "containers" else {"restartPolicy": "Always"}
+        template = {"spec": {field: [{"name": "asks", "image": image, **more, **asks}]}}
+        message = light_cluster.refused(obj(namespace, place, template))
+        assert "podTemplate: probes and lifecycle handlers may name no host" in message
+        assert "containers asks" in message
+    own = {"livenessProbe": {"httpGet": {"port": 80}}, "lifecycle": {"preStop": {"exec": {"command": ["true"]}}}}
+    light_cluster.apply(obj(namespace, "driver", {"spec": {"containers": [{"name": "asks", "image": image, **own}]}}))
 
 
 def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, namespace: str) -> None:

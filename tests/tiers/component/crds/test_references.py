@@ -28,6 +28,13 @@ KAFKA = {
     "value": {"format": "Binary"},
     "security": {"protocol": "SSL", "secretRef": {"name": "kafka-tls"}},
 }
+JDBC = {
+    "engine": "PostgreSQL",
+    "host": "orders-db",
+    "database": "shop",
+    "table": "orders",
+    "secretRef": {"name": "orders-reader"},
+}
 CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
 CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
 REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
@@ -40,6 +47,7 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     ),
     "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
+    "jdbc": ("hudiwriters", {"source": {"jdbc": JDBC}}, "secrets", "orders-reader"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
     "application": ("hudiwriters", {"source": None, "application": CODE}, "configmaps", "code"),
     "a table's pull secret": ("huditables", {"imagePullSecrets": [{"name": "registry"}]}, "secrets", "registry"),
@@ -113,6 +121,8 @@ def test_the_operators_own_secrets_are_nobodys(light_cluster: Cluster, author: s
     )
     kafka = {**KAFKA, "security": {"protocol": "SSL", "secretRef": {"name": name}}}
     assert "are reserved for Secrets of the operator" in light_cluster.refused(writer(author, source={"kafka": kafka}))
+    jdbc = {**JDBC, "secretRef": {"name": name}}
+    assert "are reserved for Secrets of the operator" in light_cluster.refused(writer(author, source={"jdbc": jdbc}))
     for made in (table, writer):
         pulled = made(author, imagePullSecrets=[{"name": "registry"}, {"name": name}])
         assert f"Secret '{name}': names that begin" in light_cluster.refused(pulled)
@@ -168,6 +178,18 @@ def test_the_mode_credentials_needs_a_broker(bare_cluster: Cluster) -> None:
     policies = [o for o in render(DEFAULT_IMAGES, values) if o["kind"] == "ValidatingAdmissionPolicy"]
     bare_cluster.apply(*policies)
     wait_until(lambda: not bare_cluster.run("apply", "-f", "-", stdin=json.dumps(revocable)).returncode)
+
+
+def test_leaving_the_mode_credentials_needs_the_secrets(light_cluster: Cluster, author: str) -> None:
+    """F604: from then on pods of writers get the table's own Secrets, which they had none of."""
+    storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": {"fs.s3a.endpoint": "http://s3:9000"}}
+    light_cluster.apply(table(author, fencing={"mode": "Credentials"}, storage=storage))
+    light_cluster.apply(table(author, fencing={"mode": "Credentials"}, storage=storage, suspend=True), user="ann")
+    for fencing in ({"fencing": {"mode": "PodTermination"}}, {"fencing": {}}, {}):
+        message = light_cluster.refused(table(author, storage=storage, **fencing), user="ann")
+        assert f"user 'ann' needs the verb use on secrets 'lake' in namespace {author}" in message
+    grant(light_cluster, author, "use", "secrets", "lake")
+    light_cluster.apply(table(author, storage=storage, fencing={"mode": "PodTermination"}), user="ann")
 
 
 # ---- decisions

@@ -118,7 +118,7 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "a-query",
         {"source": {"sql": {"query": "SELECT 1"}}, "streaming": {"intervalSeconds": 5}},
-        ("spec.streaming", "streaming needs source.files, source.hudi or source.kafka"),
+        ("spec.streaming", "streaming needs source.files, source.hudi, source.kafka or source.jdbc.incremental"),
     ),
     (
         "a-program-with-a-deadline-to-commit",

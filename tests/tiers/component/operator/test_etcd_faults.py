@@ -11,26 +11,18 @@ import json
 import re
 import shutil
 import time
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hudi_contract import naming
-from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
-from hudi_operator.adapters.etcd_rpc import Connection
-from hudi_operator.model.config import EtcdConfig, OperatorConfig
-from hudi_operator.model.facts import Observed
-from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Fatal, Retryable
-from hudi_operator.plan.core.actions import PutGate, UpdateStatus
 from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
-from hudi_operator.plan.table import plan_table
 from tests.support.awaited import run
 from tests.support.harness.gateway import CLOCK_LEEWAY, Gateway, Pod, api_server
 from tests.support.harness.other_clock import VARIABLE, library
+from tests.support.harness.replica import NAMESPACE, Replica, T, agent_reports, huditable, stalled
 from tests.support.harness.servers import Cluster, Etcd, wait_for
 from tests.support.harness.writer_process import WriterProcess
 
@@ -38,10 +30,6 @@ JsonDict = dict[str, Any]
 
 HEARTBEAT_LOST = 16
 QUOTA = 16 * 2**20
-NAMESPACE = "ns"
-PATH = "s3a://lake/flights"
-T = naming.table_id(PATH)
-AGENT = str(uuid.uuid4())
 
 
 @pytest.fixture
@@ -55,99 +43,6 @@ def own_etcd(tmp_path: Path) -> Iterator[Etcd]:
         yield server
     finally:
         server.stop()
-
-
-def huditable() -> JsonDict:
-    meta = {
-        "name": "flights",
-        "namespace": NAMESPACE,
-        "uid": "t-1",
-        "generation": 1,
-        "resourceVersion": "1",
-        "finalizers": [naming.SETTLE_FINALIZER],
-    }
-    lock = {"leaseSeconds": 5, "keepAliveSeconds": 1, "rpcTimeoutSeconds": 2}
-    spec = {"path": PATH, "recordKeyFields": ["id"], "orderingFields": ["ts"], "lock": lock}
-    return {"apiVersion": naming.API_VERSION, "kind": naming.TABLE_KIND, "metadata": meta, "spec": spec, "status": {}}
-
-
-class Replica:
-    """One operator process, as far as etcd and the HudiTable are concerned."""
-
-    def __init__(self, etcd: Etcd, table: JsonDict, notes: Mapping[str, str]) -> None:
-        """``notes``: what the leader before has left in the Lease."""
-        pki = etcd.pki
-        config = EtcdConfig(
-            (etcd.endpoint,), "/hudi", str(pki / "ca.crt"), str(pki / "operator.crt"), str(pki / "operator.key")
-        )
-        self._connection, revisions = Connection(config), Revisions()
-        self.notes = RevisionNotes(revisions)
-        self.notes.read(notes)
-        self.store = EtcdStore(self._connection, "/hudi", revisions=revisions)
-        self._table = table
-
-    def look(self) -> str:
-        """Look once and perform what concerns gate and status; returns the gate's state."""
-        floors = self.store.floors()
-        facts = run(self.store.read_table(T, "agent-x"))
-        observed = Observed(
-            objects=Objects(self._table),
-            pods=(),
-            nodes={},
-            etcd=facts,
-            now_ms=int(time.time() * 1000),
-            fresh_uuid=str(uuid.uuid4()),
-            revision_floor=floors.get(facts.cluster_id, 0),
-            known_cluster_id=facts.cluster_id,
-        )
-        for action in plan_table(observed, OperatorConfig()).actions:
-            if isinstance(action, PutGate):
-                assert run(self.store.put_gate(T, action.value, expected_mod=action.expected_mod))
-            elif isinstance(action, UpdateStatus):
-                self._table["status"] = action.status
-        gate = run(self.store.read_table(T, "agent-x")).gate
-        return str(gate.value["state"]) if gate is not None else ""
-
-    def until(self, state: str) -> None:
-        wait_for(f"gate {state}", lambda: self.look() == state, seconds=10)
-
-    def admit(self, name: str) -> JsonDict:
-        """A pod whose JVM may register."""
-        assert run(self.store.put_admit(T, attempt=f"{NAMESPACE}.{name}", role="writer"))
-        return {"metadata": {"namespace": NAMESPACE, "name": name, "uid": f"uid-{name}"}}
-
-    def unlock_dead(self) -> None:
-        """The lock of a JVM that has ended; proof and drain are played."""
-        lock = run(self.store.read_table(T, "agent-x")).lock
-        if lock is not None:
-            inc = lock.value["inc"]
-            assert run(
-                self.store.fence(
-                    T,
-                    inc=inc,
-                    attempt="",
-                    settle={"phase": "Fenced", "reason": "PodTerminated", "times": {}},
-                    if_not_alive=False,
-                )
-            )
-            assert run(self.store.unlock(T, inc=inc, create_revision=lock.create_revision))
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def agent_reports(etcd: Etcd) -> None:
-    """The agent is registered and has found the table."""
-    etcd.put(
-        f"/hudi/tables/{T}/writer/{AGENT}",
-        {"inc": AGENT, "attempt": f"{NAMESPACE}.agent", "role": "agent", "podUID": "", "wallClockMs": 0},
-    )
-    etcd.put(f"/hudi/tables/{T}/alive/{AGENT}", {"inc": AGENT, "n": 1})
-    etcd.put(f"/hudi/tables/{T}/report/timeline", {"agentInc": AGENT, "exists": True, "atMs": 0})
-
-
-def stalled(table: JsonDict) -> JsonDict:
-    return next(dict(c) for c in table["status"]["conditions"] if c["type"] == "Stalled")
 
 
 def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(own_etcd: Etcd, tmp_path: Path) -> None:
@@ -204,6 +99,57 @@ def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(ow
     second.close()
 
 
+def test_an_etcd_set_back_below_a_higher_revision_freezes_and_forgets_no_fence(own_etcd: Etcd) -> None:
+    """F620: the files of a backup come back, and others write until the revision that the operator
+    has seen last is passed. A fence is lost, and nothing tells of it but the pulse.
+    """
+    table, data, backup = huditable(), own_etcd.directory / "data", own_etcd.directory / "backup"
+    first = Replica(own_etcd, table, {})
+    first.until("closed")
+    agent_reports(own_etcd)
+    first.until("open")
+    run(first.pulse.beat())
+    own_etcd.stop()
+    shutil.copytree(data, backup)
+    for times in (1, 2):
+        own_etcd.start()
+        wait_for("a pulse after the backup", lambda each=first: beats(each))
+        settle = {"phase": "Fenced", "reason": "PodTerminated", "times": {}}
+        assert run(first.store.fence(T, inc=f"dead-{times}", attempt="", settle=settle, if_not_alive=False))
+        notes, seen = first.notes.write(), max(first.store.floors().values())
+        first.close()
+        own_etcd.stop()
+        shutil.rmtree(data)
+        shutil.copytree(backup, data)
+        own_etcd.start()
+        wait_for("it answers", lambda: serves(own_etcd))
+        while own_etcd.revision() <= seen + 10:
+            own_etcd.put("/hudi/tables/filler", {"n": 1})
+        second = Replica(own_etcd, table, notes)
+        assert not own_etcd.read(f"/hudi/control/{T}/fence/"), "the fence is lost"
+        if times == 1:  # the pulse finds it before a table is looked at, and is written again
+            for _ in range(3):
+                run(second.pulse.beat())
+        assert second.look() == "frozen"
+        assert second.told == ["set back"]
+        # Its successor knows it, too: from the Lease, or, if that was not written, from the pulse.
+        second.close()
+        first = Replica(own_etcd, table, second.notes.write() if times == 2 else notes)
+        assert first.look() == "frozen"
+        first.look()
+        found = stalled(table)
+        assert (found["status"], found["reason"]) == ("True", "Frozen")
+        assert "knows nothing any more of its revision" in found["message"]
+        word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", found["message"])
+        assert word is not None
+        table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: word[1]}
+        first.until("open")
+        run(first.pulse.beat())
+        assert first.look() == "open"
+        own_etcd.stop()
+    first.close()
+
+
 def test_the_operator_is_told_that_etcd_is_full_and_goes_on_when_there_is_room(own_etcd: Etcd) -> None:
     replica = Replica(own_etcd, huditable(), {})
     assert replica.look() == "closed"
@@ -225,6 +171,21 @@ def test_the_operator_is_told_that_etcd_is_full_and_goes_on_when_there_is_room(o
         assert done.returncode == 0, done.stderr
     replica.admit("one")
     replica.close()
+
+
+def serves(etcd: Etcd) -> bool:
+    try:
+        return etcd.revision() > 0
+    except Retryable:
+        return False
+
+
+def beats(replica: Replica) -> bool:
+    try:
+        run(replica.pulse.beat())
+    except Retryable:
+        return False
+    return True
 
 
 def answers(replica: Replica) -> bool:

@@ -11,11 +11,11 @@ import grpc
 import pytest
 
 from hudi_operator.adapters import etcd_rpc
-from hudi_operator.adapters.etcd import RevisionNotes, Revisions
+from hudi_operator.adapters.etcd import RevisionNotes, Revisions, Seen
 from hudi_operator.adapters.kubernetes import ApiError, translate
 from hudi_operator.main import check_version
 from hudi_operator.metrics.meter import Metrics
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, OutcomeUnknown, Refused, Retryable
 from hudi_operator.observability import Probes, configure_from_environment
@@ -118,6 +118,37 @@ def test_the_highest_revision_outlives_the_process_in_annotations() -> None:
     assert after.floors() == {"abc": 7}
 
 
+def test_each_loss_is_found_once_and_outlives_the_process() -> None:
+    """F620: by the revision, by the pulse alone, and once more before what was lost is reached."""
+    first = Revisions()
+    first.learn("c", Seen(revision=100, pulse=90))
+    for answer, lost in ((Seen(60, 50), 100), (Seen(5000, 40), 101)):
+        old, before = Revisions(), first.known()
+        RevisionNotes(old).read(RevisionNotes(first).write())
+        assert first.judge("c", before, answer) == lost
+        assert first.judge("c", before, answer) == lost, "two tables are read at once"
+        assert first.judge("c", first.known(), answer) == lost
+        assert first.known()["c"] == Seen(answer.revision, answer.pulse, lost)
+        # A Lease of before it says nothing about what came after it, nor undoes it.
+        RevisionNotes(first).read(RevisionNotes(old).write())
+        assert first.known()["c"] == Seen(answer.revision, answer.pulse, lost)
+        # Its successor knows of it by the Lease, or by the pulse if the Lease is older.
+        after = Revisions()
+        RevisionNotes(after).read(RevisionNotes(first).write())
+        assert after.judge("c", after.known(), answer) == lost
+        written = Seen(answer.revision + 1, answer.revision + 1, lost)
+        assert old.judge("c", old.known(), written) == lost
+        assert old.known()["c"] == written
+
+
+def test_an_etcd_that_knows_all_was_not_set_back() -> None:
+    revisions = Revisions()
+    for answer in (Seen(7), Seen(9, 8), Seen(9, 8), Seen(12, 11)):
+        assert revisions.judge("c", revisions.known(), answer) == 0
+    assert revisions.known() == {"c": Seen(12, 11)}
+    assert revisions.judge("another", revisions.known(), Seen(1)) == 0
+
+
 def test_a_hung_loop_is_unhealthy_and_a_start_is_not_ready() -> None:
     now = [0.0]
     probes = Probes(stalled_after=30, clock=lambda: now[0])
@@ -160,7 +191,7 @@ def test_the_environment_says_what_is_logged(
 
 def test_phases_of_settling_are_measured() -> None:
     metrics = Metrics()
-    observed = Observed(Objects(None), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects(None), pods=(), nodes=Nodes(), etcd=None)
     times = {"Fenced": 1000, "Terminating": 1500, "Draining": 4500}
     metrics.performed(
         observed,

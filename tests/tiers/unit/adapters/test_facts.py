@@ -20,6 +20,31 @@ def test_a_container_that_is_not_reported_is_not_listed() -> None:
     assert facts.node == ""
 
 
+def test_a_pods_object_goes_with_its_last_finalizer_when_its_kubelet_has_done_with_it() -> None:
+    """F611: as the API server decides."""
+
+    def goes(*finalizers: str, **meta: Any) -> bool:
+        made = pod({"phase": "Failed"}, nodeName="n1")
+        made["metadata"] |= {"finalizers": list(finalizers), **meta}
+        return pod_facts(made).goes_with("ours")
+
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert goes("ours", **deleted, deletionGracePeriodSeconds=0)
+    assert not goes("ours", **deleted, deletionGracePeriodSeconds=5)
+    assert not goes("ours", "theirs", **deleted, deletionGracePeriodSeconds=0)
+    assert not goes("ours")
+
+
+def test_since_when_a_node_is_ready() -> None:
+    def since(status: str) -> tuple[bool, str]:
+        ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        facts = node_facts({"metadata": {"name": "n", "uid": "u"}, "status": {"conditions": [ready]}})
+        return facts.ready, facts.ready_since
+
+    assert since("True") == (True, "2026-01-01T00:00:00Z")
+    assert since("Unknown") == (False, "")
+
+
 def test_a_pod_belongs_to_its_controller() -> None:
     """F356: other owners may be anybody's uid; Kubernetes allows one controller."""
 

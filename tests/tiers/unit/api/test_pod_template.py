@@ -187,6 +187,16 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         [{"containerPort": 1, "hostPort": 1}],
         "spec.initContainers[proxy].ports: hostPort",
     ),
+    "a probe of another host": (
+        "spec.containers.1.readinessProbe",
+        {"httpGet": {"host": "169.254.169.254", "port": 80}},
+        "spec.containers[shipper].readinessProbe.httpGet.host: '169.254.169.254'",
+    ),
+    "a handler of another host": (
+        "spec.initContainers.0.lifecycle",
+        {"preStop": {"tcpSocket": {"host": "127.0.0.1", "port": 80}}},
+        "spec.initContainers[proxy].lifecycle.preStop.tcpSocket.host: '127.0.0.1'",
+    ),
     "a device": ("spec.containers.1.volumeDevices", [], "spec.containers[shipper].volumeDevices: not for a podTempl"),
     "a restart": ("spec.initContainers.0.restartPolicy", "OnFailure", "initContainers[proxy].restartPolicy: Always"),
     "a restart of a container": (

@@ -63,6 +63,14 @@ def test_a_proof_that_stands_is_kept() -> None:
     assert second.proven == {"u", "v"}
 
 
+def test_a_pod_is_named_until_its_death_is_recorded() -> None:
+    """F616: a record has space for many proofs, and for fewer pods."""
+    listed = record().with_pods({uid: NamedPod(name=uid, node="n", evidence=True) for uid in ("u", "v")})
+    proven = listed.with_proofs({"u": Proof(kind=ProofKind.POD_TERMINATED)})
+    assert (set(proven.pods), proven.proven) == ({"v"}, {"u"})
+    assert listed.with_proofs({}) == listed
+
+
 def test_outcomes_and_failures() -> None:
     known = record(
         instants={"t1": SettledInstant(outcome=Outcome.ROLLED_BACK), "t2": SettledInstant(failures=3, error="403")}

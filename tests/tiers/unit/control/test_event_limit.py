@@ -9,7 +9,7 @@ from hudi_operator.control import event_limit
 from hudi_operator.control.event_limit import AT_ONCE, EVERY_SECONDS, LEFT_OUT, EventLimit
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.timers import Timers
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
@@ -92,6 +92,6 @@ def test_an_executor_sends_no_more() -> None:
     ports: Any = Kubernetes()
     made = Executor(kubernetes=ports, etcd=ports, timers=Timers(), check_leader=lambda: None)
     events = [act.EmitEvent("HudiTable", "ns", "t", "u", "Normal", "Ready", "x", number) for number in range(1, 100)]
-    observed = Observed(Objects(None), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects(None), pods=(), nodes=Nodes(), etcd=None)
     asyncio.run(made.perform(("ns", "t"), observed, act.Plan("", tuple(events))))
     assert seen == ["x"] * AT_ONCE

@@ -11,12 +11,12 @@ import pytest
 from hudi_operator.control import executor
 from hudi_operator.control.executor import Executor
 from hudi_operator.control.timers import Timers
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict
 from hudi_operator.plan.core import actions as act
 
-OBSERVED = Observed(Objects(None), pods=(), nodes={}, etcd=None)
+OBSERVED = Observed(Objects(None), pods=(), nodes=Nodes(), etcd=None)
 
 
 class Ports:

@@ -16,7 +16,7 @@ from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.timers import Timers
 from hudi_operator.manifests import configmaps
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import ExecutorAnswer, Observed
+from hudi_operator.model.facts import ExecutorAnswer, Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Fatal, OutcomeUnknown, Refused
 from hudi_operator.plan.core import actions as act
@@ -82,7 +82,7 @@ def question(driver: str) -> act.AskExecutors:
 
 def observed(*timers: str) -> Observed:
     table = {"metadata": {"namespace": "ns", "name": "t", "uid": "u"}}
-    return Observed(Objects(table, ()), pods=(), nodes={}, etcd=None, timers=dict.fromkeys(timers, 1.0))
+    return Observed(Objects(table, ()), pods=(), nodes=Nodes(), etcd=None, timers=dict.fromkeys(timers, 1.0))
 
 
 def test_the_answer_is_the_api_servers() -> None:

@@ -23,7 +23,7 @@ from hudi_operator.control.timers import Timers
 from hudi_operator.main import _api_problem
 from hudi_operator.manifests.namespace import authority_config_map
 from hudi_operator.model import conditions
-from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, Refusal
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed, PodFacts, Refusal
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Refused, Retryable
 from hudi_operator.plan.core import actions as act
@@ -43,7 +43,7 @@ def observed(
 ) -> Observed:
     etcd = EtcdFacts(revision=1, cluster_id="c", settles=settles or {}, reports=reports or {})
     table = TABLE if status is None else {**TABLE, "status": status}
-    return Observed(Objects(table, tuple(writers)), pods=tuple(pods), nodes={}, etcd=etcd, timers=timers or {})
+    return Observed(Objects(table, tuple(writers)), pods=tuple(pods), nodes=Nodes(), etcd=etcd, timers=timers or {})
 
 
 def pod(role: str) -> PodFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.wide_looks import WIDE_SECONDS
 from hudi_operator.model.config import ConsentBindingConfig, ConsentConfig, OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts, PodName
+from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, PodName
 from hudi_operator.model.ports import Conflict, Fatal
 from hudi_operator.plan.fencing import collection
 
@@ -264,6 +264,7 @@ class Tables:
     def __init__(self, *holding: int) -> None:
         self.holding = {TableSpec.from_object(SIBLINGS[n]).table_id for n in holding}
         self.unreadable = set[str]()
+        self.admitting = set[str]()
         self.read: list[str] = []
 
     async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
@@ -274,7 +275,8 @@ class Tables:
         if table_id in self.unreadable:
             return EtcdFacts(1, "c", settles={"i": Stored({}, 1, 1, unreadable="no JSON")})
         registered = {"i": Stored({"podUID": "dead"}, 1, 1)} if table_id in self.holding else {}
-        return EtcdFacts(1, "c", writers=registered)
+        admitted = {f"ns.{ENDED.name}": Stored({"role": "agent"}, 1, 1)} if table_id in self.admitting else {}
+        return EtcdFacts(1, "c", writers=registered, admits=admitted)
 
     def needed(self, holders: set[str]) -> frozenset[str] | None:
         self.read.clear()
@@ -303,6 +305,15 @@ def test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes() -> N
     assert len(set(tables.read)) == 40, "each is read before nobody needs it"
     tables.holding = {max(tables.read)}
     assert tables.needed(holders) == {"dead"}, "the last one"
+
+
+def test_a_table_that_admits_a_dead_agent_keeps_its_pod() -> None:
+    """F615: it may have sent a registration before it died."""
+    tables, holders = Tables(), set[str]()
+    tables.admitting = {TableSpec.from_object(SIBLINGS[20]).table_id}
+    assert tables.needed(holders) == {"dead"}
+    tables.admitting.clear()
+    assert tables.needed(holders) == frozenset()
 
 
 def test_a_table_that_cannot_be_read_keeps_every_pod() -> None:
@@ -368,6 +379,7 @@ class Pods(Ports):
     def __init__(self) -> None:
         super().__init__(EtcdFacts(revision=1, cluster_id="c", writers=REGISTERED))
         self.there = [DRIVER, EXECUTOR, OWN]
+        self.standing: dict[str, NodeFacts] = {}
         self.read: list[str] = []
         self.writer = writer("load-1")
         self.writer["status"]["attempts"][0]["executors"] = 1
@@ -404,8 +416,9 @@ class Pods(Ports):
     async def pod(self, namespace: str, name: str) -> PodFacts | None:
         return None
 
-    async def nodes(self, names: list[str]) -> JsonDict:
-        return {}
+    async def nodes(self, names: list[str]) -> Mapping[str, NodeFacts]:
+        """As the real one: those of the named nodes that exist."""
+        return {name: node for name, node in self.standing.items() if name in names}
 
     async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         self.read.append("etcd")
@@ -422,6 +435,18 @@ class Pods(Ports):
         assert self.look() == {"driver", "executor", "agent"}
         assert {WIDE, AGENTS} <= {*self.read}
         return self
+
+
+def test_the_nodes_of_executors_that_are_gone_are_asked_for() -> None:
+    """F610: the record of the settling one names them, no pod does any more."""
+    ports, there = Pods().rested(), NodeFacts("n2", "u", "b", ready=True, out_of_service=False)
+    ports.there, ports.standing = [DRIVER, OWN], {"n2": there, "n4": there}
+    pods = {f"gone-{node}": {"name": f"load-1-exec-{node}", "node": node, "evidence": True} for node in ("n2", "n3")}
+    ports.look(settles={"i": Stored({**TERMINATING["i"].value, "node": "n1", "pods": pods}, 1, 1)})
+    nodes = asyncio.run(ports.observer.observe(("ns", "flights"))).nodes
+    assert dict(nodes.found) == {"n2": there}
+    assert {"n1", "n3"} <= nodes.absent
+    assert not nodes.gone("n4"), "nobody has named it"
 
 
 def test_a_look_at_a_table_lists_its_own_pods() -> None:

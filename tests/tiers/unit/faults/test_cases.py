@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.campaigns.faults import proven, table
-from tests.campaigns.faults.cases import CASES, Case
+from tests.campaigns.faults.cases import CASES, Case, numbers_of
 from tests.support import ROOT
 from tests.support.evidence import catalog
 from tests.support.harness import s3proxy
@@ -53,6 +53,16 @@ def test_every_named_test_exists() -> None:
             if not found:
                 missing.append(f"{case.number}: {test}")
     assert not missing
+
+
+def test_a_fault_is_of_the_cases_that_name_it() -> None:
+    """Its row and the rows of the cases cannot say different things."""
+    assert {name: numbers_of(name) for name in ("inside-the-drain", "quorum-lost", "empty-completed-file")} == {
+        "inside-the-drain": "3, 8",
+        "quorum-lost": "15",
+        "empty-completed-file": "–",
+    }
+    assert {numbers_of(name) for name in scenarios()} >= {"5", "9", "2, 27", "–"}
 
 
 def test_every_case_is_proven_by_a_mutation() -> None:

@@ -94,7 +94,7 @@ def test_files_left_over_are_counted_apart_from_damage(monkeypatch: pytest.Monke
         return {"verdict": "reported" if "late" in checks else "corrupt", "checks": checks, **common}
 
     monkeypatch.setattr(table, "load", result)
-    said = "another lock let the table be damaged: 2, and be damaged, with a report: 1, files be left over: 1;"
+    said = "Another lock: cells damaged: 2, damaged and reported: 1, with files left over: 1."
     assert said in table.page(lambda mutation: False)
 
 
@@ -106,7 +106,7 @@ def test_what_was_only_told_is_not_counted_as_held(monkeypatch: pytest.MonkeyPat
         return {"verdict": verdict, "told": "", "key": "abc", "notes": [], "commit": "abc", "at": "2030-01-01"}
 
     monkeypatch.setattr(table, "load", result)
-    assert f"faults with ours ok: 1 of {len(SCENARIOS)}, reported: 1" in table.page(lambda mutation: False)
+    assert f"Ours: 1 of {len(SCENARIOS)} faults ok, 1 reported" in table.page(lambda mutation: False)
 
 
 @pytest.mark.parametrize(

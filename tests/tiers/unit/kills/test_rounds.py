@@ -82,7 +82,7 @@ def test_a_round_that_hung_is_on_the_page_and_its_kills_are_in_no_bound_of_rows(
     assert "none. Audit: ok after each round that came to its end." in text
     assert "Rounds that hang are kept since `abc`" in text
     assert "(2030-01-02); how many there were before is not known" in text
-    assert "a harness that kept none that hung" in table.page({"writing": [one(1)]}, {})
+    assert "did not record rounds that hung; their number is unknown" in table.page({"writing": [one(1)]}, {})
 
 
 def test_a_round_that_hung_before_its_first_kill() -> None:

@@ -17,8 +17,9 @@ from hudi_contract import allowed_options
 from hudi_kubectl.__main__ import main
 from hudi_kubectl.streamer import avro, properties, rules, words, yaml
 from hudi_kubectl.streamer.given import Given, Places
-from hudi_operator.api import kafka, options, sources
+from hudi_operator.api import options, sources
 from hudi_operator.api.spec import TableSpec, WriterSpec
+from hudi_operator.plan.core import launch
 from hudi_runtime.job.options import check_allowed
 from tests.support import ROOT, crds, quick_yaml, seeds
 from tests.support.world.job_across import parsed
@@ -93,6 +94,17 @@ FILES = {
         "hoodie.deltastreamer.keygen.timebased.timestamp.type=UNIX_TIMESTAMP\n"
         "hoodie.deltastreamer.keygen.timebased.output.dateformat=yyyy/MM/dd\n"
         "hoodie.streamer.source.dfs.root=s3a://landing/p\n"
+    ),
+    "jdbc.properties": (
+        "hoodie.datasource.write.recordkey.field=id\nhoodie.datasource.write.partitionpath.field=\n"
+        "hoodie.streamer.jdbc.url=jdbc:postgresql://orders-db.shop:5433/shop\n"
+        "hoodie.streamer.jdbc.driver.class=org.postgresql.Driver\nhoodie.streamer.jdbc.user=foo:bar\n"
+        "hoodie.streamer.jdbc.password=PASSWORD\nhoodie.streamer.jdbc.table.name=sales.orders\n"
+        "hoodie.streamer.jdbc.table.incr.column.name=updated_at\nhoodie.streamer.jdbc.incr.pull=true\n"
+        "hoodie.deltastreamer.jdbc.extra.options.fetchSize=500\nhoodie.streamer.jdbc.storage.level=DISK_ONLY\n"
+        "hoodie.streamer.jdbc.extra.options.partitionColumn=id\n"
+        "hoodie.streamer.jdbc.extra.options.numPartitions=4\n"
+        "hoodie.streamer.jdbc.extra.options.lowerBound=1\nhoodie.streamer.jdbc.extra.options.upperBound=9\n"
     ),
     "schema.avsc": json.dumps(TICKS),
     "q.sql": "-- trips\nSELECT key, symbol\nFROM <SRC>\nWHERE volume > 0;\n",
@@ -245,7 +257,7 @@ def launched(objects: dict[str, JsonDict]) -> None:
     )
     assert writer.table == table.ref.name
     assert options.writer_problem(writer) == ""
-    assert kafka.problem(writer.kafka) == ""
+    assert launch.source_problem(writer) == ""
     if writer.files is not None:
         assert sources.options_problem(writer.files.options, "files") == ""
     check_allowed(parsed(table, writer).options)
@@ -294,6 +306,60 @@ def test_the_demo_as_it_is_written(run: Any) -> None:
         "operation": "Upsert",
         "hudiOptions": {"hoodie.upsert.shuffle.parallelism": "2", "hoodie.insert.shuffle.parallelism": "2"},
     }
+
+
+JDBC = f"{target()} --source-class {U}.sources.JdbcSource --props jdbc.properties --source-ordering-field ts"
+
+
+def test_a_database(run: Any) -> None:
+    ran = run(f"{JDBC} --op INSERT --source-limit 1000 --checkpoint 2026-01-31 --continuous")
+    assert ran.code == 0, ran.err
+    assert "PASSWORD" not in ran.out + ran.err
+    assert "foo:bar" not in ran.out + ran.err
+    launched(ran.objects)
+    spec = ran.objects["HudiWriter"]["spec"]
+    assert spec["source"] == {
+        "jdbc": {
+            "engine": "PostgreSQL",
+            "host": "orders-db.shop",
+            "port": 5433,
+            "database": "shop",
+            "table": "sales.orders",
+            "incremental": {"column": "updated_at", "maxRowsPerCommit": 1000, "startFrom": "2026-01-31"},
+            "partitioning": {"column": "id", "partitions": 4},
+            "fetchSize": 500,
+            "secretRef": {"name": "stock-ticks-jdbc"},
+        }
+    }
+    assert (spec["operation"], spec["duplicates"], spec["streaming"]) == ("Insert", "Drop", {"intervalSeconds": 1})
+    assert "Secret stock-ticks-jdbc" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "more", "told"),
+    [
+        ("url=jdbc:postgresql://db/shop?socketFactory=x", "", "properties of the driver cannot be set"),
+        ("url=jdbc:oracle:thin:@db:1521/shop", "", "one host, a port and a database"),
+        ("url=jdbc:postgresql://a,b/shop", "", "one host, a port and a database"),
+        ("driver.class=com.example.Driver", "", "the image has drivers of PostgreSQL and MariaDB"),
+        ("table.name=(SELECT 1) t", "", "TABLE or SCHEMA.TABLE"),
+        ("table.incr.column.name=max(a)", "", "letters, digits, _ and $"),
+        ("incr.pull=false", "--continuous", "without an incremental column each run reads everything"),
+        ("incr.fallback.to.full.fetch=true", "", "is repeated from the position"),
+        ("extra.options.sessionInitStatement=DROP TABLE x", "", "source.jdbc has no such setting"),
+        ("incr.pull=true", "--op DELETE", "would delete again what is read again"),
+        ("incr.pull=true", "--checkpoint '2026-01-31 12:00:00'", "set source.jdbc.incremental.startFrom"),
+    ],
+)
+def test_what_is_no_database_here_is_told(changed: str, more: str, told: str, run: Any, folder: Path) -> None:
+    name = changed.partition("=")[0]
+    kept = [line for line in FILES["jdbc.properties"].splitlines() if f".jdbc.{name}=" not in line]
+    (folder / "jdbc.properties").write_text("\n".join([*kept, f"hoodie.streamer.jdbc.{changed}"]))
+    ran = run(f"{JDBC} {more}")
+    assert ran.code in (1, 3)
+    assert told in ran.err + ran.out
+    assert "PASSWORD" not in ran.out + ran.err
+    launched(ran.objects)
 
 
 def test_queries_that_are_chained(run: Any) -> None:

@@ -195,6 +195,11 @@ def kafka(**fields: Any) -> JsonDict:
     return {"kafka": {"bootstrapServers": ["kafka:9092"], "value": value, **(fields or {"topics": ["t"]})}}
 
 
+def jdbc(**fields: Any) -> JsonDict:
+    server = {"engine": "PostgreSQL", "host": "db", "database": "shop", "secretRef": {"name": "reader"}}
+    return {"jdbc": {**server, **fields}}
+
+
 def condition(kind: str, status: str, reason: str) -> JsonDict:
     return {"type": kind, "status": status, "reason": reason}
 
@@ -247,27 +252,34 @@ CASES = (
     # ---- its own state
     Case("deleted", "_being_deleted", "Deleted", Kind.DELETING, made(operation="Insert"), before=deleted),
     Case("runs", "_has_an_active_attempt", "Admitted", Kind.ACTIVE, made(operation="Insert"), before=running()),
-    Case("cron", "_schedule_or_kafka_is_wrong", "InvalidSpec", STALL, made(schedule={"cron": "61 * * * *"})),
+    Case("cron", "_schedule_or_source_is_wrong", "InvalidSpec", STALL, made(schedule={"cron": "61 * * * *"})),
     Case(
         "time zone",
-        "_schedule_or_kafka_is_wrong",
+        "_schedule_or_source_is_wrong",
         "InvalidSpec",
         STALL,
         made(schedule={"cron": "1 * * * *", "timeZone": "Europe/Nowhere"}),
     ),
     Case(
         "topic pattern",
-        "_schedule_or_kafka_is_wrong",
+        "_schedule_or_source_is_wrong",
         "InvalidSpec",
         STALL,
         made(source=kafka(topicPattern="(")),
     ),
     Case(
         "start of a topic",
-        "_schedule_or_kafka_is_wrong",
+        "_schedule_or_source_is_wrong",
         "InvalidSpec",
         STALL,
         made(source=kafka(topics=["t"], startFrom="2026-02-30T10:00:00Z")),
+    ),
+    Case(
+        "parentheses of a query",
+        "_schedule_or_source_is_wrong",
+        "InvalidSpec",
+        STALL,
+        made(source=jdbc(query="SELECT (1")),
     ),
     Case("over", "_run_is_over", "Succeeded", Kind.FINISHED, made(operation="Insert"), before=ended),
     Case("suspended", "_is_suspended", "Suspended", Kind.SUSPENDED, made(suspend=True)),

@@ -6,7 +6,7 @@ from typing import Any
 
 from hudi_contract.records import Stored
 from hudi_operator.metrics.meter import Metrics
-from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 
@@ -29,7 +29,7 @@ def seen(
     etcd = EtcdFacts(
         revision=1, cluster_id="c", reports={name: Stored(value, 1, 1) for name, value in (reports or {}).items()}
     )
-    return Observed(Objects(table(status), writers), pods=(), nodes={}, etcd=etcd)
+    return Observed(Objects(table(status), writers), pods=(), nodes=Nodes(), etcd=etcd)
 
 
 class Shown:

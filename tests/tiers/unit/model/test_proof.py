@@ -6,7 +6,7 @@ import pytest
 
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_operator.api.spec import Attestation, FencingSpec
-from hudi_operator.model.facts import ContainerFacts, NodeFacts, PodFacts
+from hudi_operator.model.facts import ContainerFacts, NodeFacts, Nodes, PodFacts
 from hudi_operator.model.proof import Seen, Subject, prove, ways_out
 
 RAN = ContainerFacts("driver", started=True, terminated=True, exit_code=137)
@@ -14,7 +14,14 @@ RUNS = ContainerFacts("driver", started=True, terminated=False)
 NEVER = ContainerFacts("driver", started=False, terminated=False)
 SIDECAR = ContainerFacts("sidecar", started=True, terminated=False)
 NODE = NodeFacts(
-    "n1", "uid-n1", "boot-1", ready=True, out_of_service=False, created_at="2026-01-01T00:00:00Z", machine="m1"
+    "n1",
+    "uid-n1",
+    "boot-1",
+    ready=True,
+    out_of_service=False,
+    created_at="2026-01-01T00:00:00Z",
+    machine="m1",
+    ready_since="2026-01-03T00:00:00Z",
 )
 LOST = replace(NODE, ready=False)
 REMADE = replace(NODE, uid="another", created_at="2026-01-02T00:00:00Z")
@@ -40,6 +47,14 @@ def pod(phase: str = "Failed", *containers: ContainerFacts, **changes: object) -
     return replace(facts, **changes)  # type: ignore[arg-type]
 
 
+DELETED = pod("Failed", NEVER, deleting=True, deleted_at="2026-01-03T00:00:01Z", grace_seconds=0)
+
+
+def asked(*there: NodeFacts) -> Nodes:
+    """Whoever is proven here was asked for its node."""
+    return Nodes.of({"n1"}, {node.name: node for node in there})
+
+
 def kind(found: object) -> str:
     return getattr(found, "kind", "")
 
@@ -62,6 +77,14 @@ def kind(found: object) -> str:
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [LOST], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [], ""),
         (pod("Failed", NEVER), replace(SUBJECT, hosted=False), [NODE], "PodTerminated"),
+        # of a pod that is deleted, while its node was not there: it may not have looked yet (F614)
+        (DELETED, replace(SUBJECT, hosted=False), [NODE], "PodTerminated"),
+        (DELETED, replace(SUBJECT, hosted=False), [replace(NODE, ready_since="2026-01-03T00:00:02Z")], ""),
+        (DELETED, replace(SUBJECT, hosted=False), [replace(NODE, ready_since="")], ""),
+        (DELETED, replace(SUBJECT, hosted=False), [replace(NODE, out_of_service=True)], ""),
+        (replace(DELETED, grace_seconds=1), replace(SUBJECT, hosted=False), [NODE], ""),
+        (replace(DELETED, deleted_at=""), replace(SUBJECT, hosted=False), [NODE], ""),
+        (pod("Failed", RAN, deleting=True), SUBJECT, [replace(NODE, ready_since="")], "PodTerminated"),
         # refused, perhaps by a kubelet that was restarted and has not ended the containers yet: not
         # one is mentioned (F52)
         (pod("Failed", containers=()), replace(SUBJECT, hosted=False), [NODE], ""),
@@ -99,16 +122,25 @@ def kind(found: object) -> str:
     ],
 )
 def test_proofs(facts: PodFacts | None, subject: Subject, nodes: list[NodeFacts], expected: str) -> None:
-    assert kind(prove(subject, facts, {n.name: n for n in nodes}, FencingSpec())) == expected
+    assert kind(prove(subject, facts, asked(*nodes), FencingSpec())) == expected
 
 
 def test_trusted_nodes() -> None:
-    assert kind(prove(SUBJECT, None, {}, TRUST_ALL)) == "NodeDeleted"
-    assert kind(prove(SUBJECT, None, {"n1": replace(LOST, out_of_service=True)}, TRUST_ALL)) == "OutOfService"
-    assert prove(SUBJECT, None, {"n1": LOST}, TRUST_ALL) is None
+    assert kind(prove(SUBJECT, None, asked(), TRUST_ALL)) == "NodeDeleted"
+    assert kind(prove(SUBJECT, None, asked(replace(LOST, out_of_service=True)), TRUST_ALL)) == "OutOfService"
+    assert prove(SUBJECT, None, asked(LOST), TRUST_ALL) is None
     # the taint of another node object of that name is not about this pod
-    assert prove(SUBJECT, None, {"n1": replace(LOST, out_of_service=True, uid="another")}, TRUST_ALL) is None
-    assert prove(replace(SUBJECT, node=""), None, {}, TRUST_ALL) is None
+    assert prove(SUBJECT, None, asked(replace(LOST, out_of_service=True, uid="another")), TRUST_ALL) is None
+    assert prove(replace(SUBJECT, node=""), None, asked(), TRUST_ALL) is None
+
+
+def test_a_node_that_nobody_asked_for_is_not_gone() -> None:
+    """F610: what was not read proves nothing, and nobody is told that it is gone."""
+    for nodes in (Nodes(), Nodes.of({"n2"}, {})):
+        assert prove(SUBJECT, None, nodes, TRUST_ALL) is None
+        text = ways_out(SUBJECT, None, nodes, FencingSpec())
+        assert "node object gone" not in text
+        assert "trustNodeDeletion" not in text
 
 
 @pytest.mark.parametrize(
@@ -117,7 +149,7 @@ def test_trusted_nodes() -> None:
 )
 def test_attestations_name_pod_and_node(uid: str, node: str, counts: bool) -> None:
     word = Attestation(uid, node, "power cut", "ann", "2026-01-01T00:00:00Z")
-    found = prove(SUBJECT, None, {"n1": LOST}, FencingSpec(attestations=(word,)))
+    found = prove(SUBJECT, None, asked(LOST), FencingSpec(attestations=(word,)))
     assert (found is not None) is counts
     if found is not None:
         assert "ann" in found.detail
@@ -125,7 +157,7 @@ def test_attestations_name_pod_and_node(uid: str, node: str, counts: bool) -> No
 
 
 def test_ways_out_name_what_a_person_needs() -> None:
-    text = ways_out(SUBJECT, None, {}, FencingSpec())
+    text = ways_out(SUBJECT, None, asked(), FencingSpec())
     for word in (
         "pod p",
         "uid u",

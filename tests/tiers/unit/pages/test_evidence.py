@@ -164,6 +164,31 @@ def test_the_gateway_is_told_by_ancestry() -> None:
         assert evidence._git(*added).stdout, "the commit that brings the folder"
 
 
+def test_where_tables_were_is_told_by_ancestry() -> None:
+    if evidence.has_history():
+        came = evidence.S3
+        named = {"a": f"{came}~1", "b": came, "c": "HEAD", "d": "0" * 40}
+        assert [evidence.on_s3(commit) for commit in named.values()] == [False, True, True, None]
+        brought = evidence._git("diff", "--name-only", f"{came}~1", came, "--", "tests/support/harness/local.py")
+        assert brought.stdout, "the commit that changes where a table is"
+        said = "The tables were on S3, but on local files (`file://`) in `a`; of `d` it cannot be told."
+        assert evidence.of_storage(named) == said
+        assert evidence.of_storage({"b": f"{came}+"}) == "The tables were on S3."
+        assert evidence.of_storage({"a": f"{came}~1"}) == "All tables were on local files (`file://`), not on S3."
+
+
+def test_a_page_says_where_its_tables_were() -> None:
+    """A result on local files is none about S3."""
+    no_tables = {"lock-gateway.md", "lock-load.md", "starvation.md"}
+    text = {page.name: page.read_text() for page in PAGES}
+    silent = {name for name, said in text.items() if "S3" not in said and NOTHING not in said}
+    assert silent - no_tables == set()
+    priority = text["priority.md"]
+    (commit,) = set(re.findall(r"commit ([0-9a-f]{10}),", priority))
+    if evidence.has_history():
+        assert evidence.of_storage({"priority": commit}) in priority, "of this page no raw results are stored"
+
+
 def test_what_is_before_in_the_history_has_a_smaller_place() -> None:
     if evidence.has_history():
         head = evidence.commit().rstrip("+")

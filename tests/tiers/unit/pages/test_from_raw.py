@@ -102,6 +102,22 @@ def test_what_was_never_seen_is_told_with_what_its_number_allows() -> None:
     assert f"| {none_of(990)} |" in lock_load.page()
 
 
+def test_what_other_pages_say_of_the_kills_is_what_was_counted() -> None:
+    numbers = {
+        sum(len(one["kills"]) for one in kills.rounds(kind)) + kills.earlier().get(kind, {}).get("kills", 0)
+        for kind in kills.KINDS
+    }
+    assert len(numbers) == 1, "the sentences below are of as many kills of either kind"
+    (number,) = numbers
+    paused, readme = (
+        " ".join((ROOT / path).read_text().split()) for path in ("docs/design/paused-writers.md", "README.md")
+    )
+    assert f"none of {number} of each kind with a lost row, so less than one in ten of that kind" in paused
+    assert 0.09 < 1 - 0.05 ** (1 / number) < 0.1
+    assert f"median of {number} kills above" in paused
+    assert f"median of {number} kills in the critical section" in readme
+
+
 def test_a_rate_of_a_few_events_is_told_with_what_so_little_time_allows() -> None:
     assert [round(end, 2) for end in starvation.interval(1)] == [0.03, 5.57]
     assert [round(end, 2) for end in starvation.interval(3)] == [0.62, 8.77]

@@ -8,7 +8,7 @@ from typing import Any
 
 from hudi_operator.metrics import statuses
 from hudi_operator.metrics.meter import Metrics
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan import table_events
 from hudi_operator.plan.core import actions as act
@@ -62,7 +62,7 @@ def test_metrics_of_a_table_follow_its_status_and_go_with_it() -> None:
     def value(name: str) -> float | None:
         return metrics.registry.get_sample_value(f"hudi_operator_{name}", labels)
 
-    observed = Observed(Objects({**TABLE, "status": status(commit(1))}), pods=(), nodes={}, etcd=None)
+    observed = Observed(Objects({**TABLE, "status": status(commit(1))}), pods=(), nodes=Nodes(), etcd=None)
     metrics.performed(
         observed,
         [act.UpdateStatus("HudiTable", "lake", "orders", "1", status(commit(1), commit(2), commit(3), pending=2))],
@@ -96,7 +96,7 @@ def test_a_silent_table_has_its_series_after_a_restart() -> None:
         "status": {"state": "Running", "attempts": [{"number": 1, "class": "Infrastructure"}, {"number": 2}]},
     }
     observed = Observed(
-        Objects({**TABLE, "status": shown}, (live, {"metadata": {"name": "new"}})), pods=(), nodes={}, etcd=None
+        Objects({**TABLE, "status": shown}, (live, {"metadata": {"name": "new"}})), pods=(), nodes=Nodes(), etcd=None
     )
     metrics.performed(observed, [])
     assert (value("pending_instants"), value("last_commit_timestamp_seconds")) == (2.0, 1767225659.0)

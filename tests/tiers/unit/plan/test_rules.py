@@ -411,3 +411,10 @@ def test_an_agents_pod_stays_while_it_is_not_known_who_needs_it() -> None:
     known = {"agents_in_use": frozenset({pod.labels[naming.LABEL_AGENT]}), "evidence_needed": nobody}
     assert about(**known, pods=running) == ["DeletePod"]
     assert about(**known, pods=deleted) == ["DropEvidence"]
+
+    # F615: a registration that is on its way would be of a pod without any object.
+    world.put(f"admit/{agent.attempt}", {"attempt": agent.attempt, "role": "agent"})
+    plan = plan_table(replace(world.observe(), pods=pods, agents_in_use=nobody, evidence_needed=nobody), CONFIG)
+    about_it = {type(a) for a in plan.actions if agent.pod_uid == getattr(a, "uid", "")}
+    assert about_it == set()
+    assert {a.attempt for a in plan.actions if isinstance(a, act.DeleteAdmit)} == {agent.attempt}

@@ -268,6 +268,55 @@ def test_force_deleted_executor_is_no_proof() -> None:
     assert executor.pod in world.condition(world.table, "AwaitingProofOfDeath")["message"]
 
 
+def test_the_node_of_a_vanished_executor_is_asked_for() -> None:
+    """F610: no pod of the table is on it any more, and it was not read: it counted as deleted."""
+    world = ready_world(fencing={"trustNodeDeletion": True})
+    world.writer_hang_at, world.executors_per_driver = 3, 1
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at, world.executors_per_driver = None, 0
+    victim = world.writer_process("backfill")
+    executor = next(p for p in world.processes if p.role == "executor")
+    assert victim is not None
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    world.pods[executor.pod].node = executor.node = "n2"
+    executor.paused = executor.ignores_sigterm = True
+    world.kill(victim)
+    world.run(in_phase("Terminating"))
+    world.reconcile()
+    world.force_delete(world.pods[executor.pod])
+    world.pass_time(100)
+    assert "lock" in world.kv
+    told = world.condition(world.table, "AwaitingProofOfDeath")["message"]
+    assert executor.pod in told
+    assert "node object gone" not in told
+    world.fail_node("n2", processes_die=True)
+    del world.nodes["n2"]
+    world.run(finished("backfill"))
+    world.run(all_settled)
+    assert world.names("settle")[victim.inc].value["proofs"][executor.pod_uid]["kind"] == "NodeDeleted"
+
+
+def test_executors_that_have_just_ended_are_proven_with_their_driver() -> None:
+    """F611: the operator dropped their evidence itself, and their objects were still there."""
+    world = ready_world()
+    world.writer_hang_at, world.executors_per_driver = 3, 2
+    world.make_writer("backfill")
+    world.run(at_step("backfill", 3))
+    world.writer_hang_at, world.executors_per_driver = None, 0
+    victim = world.writer_process("backfill")
+    assert victim is not None
+    for executor in [p for p in world.processes if p.role == "executor"]:
+        world.delete_pod(executor.pod, 30)
+    world.run(lambda w: any(p.phase == "Failed" for p in w.pods.values()))
+    world.reconcile()
+    world.kill(victim)
+    world.run(finished("backfill"), seconds=120)
+    world.run(all_settled)
+    assert world.is_true(world.writers["backfill"], "Succeeded")
+    assert no_evidence_left(world, "backfill")
+
+
 def test_node_lost_then_rebooted() -> None:
     """A lost node blocks until it comes back; another agent starts at once (F22)."""
     world = ready_world()

@@ -97,6 +97,7 @@ def test_after_a_failover_the_time_begins_again() -> None:
         {"proofs": {"u0": {"kind": "OutOfService"}}},
         {"proofs": {"u0": {"kind": "CredentialsRevoked"}}},
         {"pods": {"executor": {"name": "e", "node": "n", "evidence": True}}},
+        {"proofs": {"u0": {"kind": "PodTerminated"}, "executor": {"kind": "Attestation"}}},
         {"instants": {"t0": {"outcome": None}}},
         {"role": "agent", "pod": "hudi-agent-x-1", "attempt": "lake.hudi-agent-x-1"},
     ],

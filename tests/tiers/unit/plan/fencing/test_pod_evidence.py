@@ -69,6 +69,23 @@ def test_it_stays_while_a_registration_stands(phase: str, alive: bool) -> None:
     assert (dropped(scene), killed(scene)) == (set(), set())
 
 
+def test_of_a_living_drivers_executor_it_goes_with_the_object_only() -> None:
+    """F611: an object that stays without it, while a kubelet cleans up or for a finalizer of
+    somebody else, would be one that was seen without evidence once its driver is fenced.
+    """
+    scene, name = attempt()
+    scene.incarnation(pod=name)
+    executor = scene.pod(f"{name}-exec-1", role=naming.ROLE_EXECUTOR, owner=name, phase="Failed")
+    assert (dropped(scene), killed(scene)) == (set(), {executor.name})
+    executor.deleting_since = scene.now
+    assert (dropped(scene), killed(scene)) == (set(), set()), "it was deleted before it ended"
+    executor.final = True
+    executor.finalizers.append("example.com/quota")
+    assert (dropped(scene), killed(scene)) == (set(), set())
+    executor.finalizers.remove("example.com/quota")
+    assert (dropped(scene), killed(scene)) == ({executor.name}, set())
+
+
 def test_it_stays_while_it_may_still_register() -> None:
     scene, name = attempt("Failed", ended=True)
     scene.put(f"admit/{naming.attempt_id(NAMESPACE, name)}", {"attempt": "", "role": "writer"})
@@ -98,7 +115,7 @@ def with_executor(phase: str, *, deleting: bool = False) -> tuple[Scene, str]:
     scene.incarnation(pod=name)
     executor = scene.pod(f"{name}-exec-1", role=naming.ROLE_EXECUTOR, owner=name, phase=phase)
     if deleting:
-        executor.deleting_since = 0.0
+        scene.delete_pod(executor.name, 30)
     return scene, executor.name
 
 

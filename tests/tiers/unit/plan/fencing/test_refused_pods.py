@@ -8,7 +8,16 @@ from __future__ import annotations
 import pytest
 
 from hudi_operator.plan.fencing.settling import KILL_GRACE_SECONDS
-from tests.support.world.simulated_world import World, all_settled, at_step, finished, no_evidence_left, ready_world
+from tests.support.world.simulated_world import (
+    Node,
+    World,
+    all_settled,
+    at_step,
+    finished,
+    in_phase,
+    no_evidence_left,
+    ready_world,
+)
 
 
 def with_executor(step: int) -> World:
@@ -46,6 +55,38 @@ def test_a_refused_executor_is_proven_when_the_kubelet_has_looked(ran: bool) -> 
     world.run(all_settled)
     world.settle_down()
     assert no_evidence_left(world, "w")
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_what_was_written_before_the_node_was_back_is_no_report(lives: bool) -> None:
+    """F614: the API server knows of no container, the garbage collector has called the pod Failed,
+    and its node is ready again: the kubelet has not looked yet, and the executor runs.
+    """
+    world = with_executor(3)
+    victim, executor = world.writer_process("w"), next(p for p in world.processes if p.role == "executor")
+    assert victim is not None
+    pod = world.pods[executor.pod]
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    pod.node = executor.node = "n2"
+    pod.phase, pod.unreported, executor.ignores_sigterm = "Pending", True, True
+    world.fail_node("n2", processes_die=False)
+    world.tick()
+    world.delete_pod(pod.name, 30)
+    world.nodes["n2"].out_of_service = True
+    world.tick()
+    world.collect(pod)
+    if not lives:
+        world.kill(victim)
+        world.run(in_phase("Terminating"))
+    world.nodes["n2"].ready = True
+    world.reconcile()
+    world.nodes["n2"].out_of_service = False
+    for _ in range(3):
+        world.reconcile()
+    assert executor.alive
+    assert pod.finalizers
+    world.run(lambda w: not pod.finalizers, seconds=90)
+    assert not executor.alive
 
 
 def test_a_refused_executor_of_a_living_driver_goes() -> None:

@@ -4,11 +4,12 @@ before (I1, I2, I4, I6, I7, F4, F7, F14).
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from hudi_contract import naming
+from hudi_contract import keys, naming
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.fencing import settling
 from tests.support.world.scene import ATTEMPT_POD, INC, Scene
@@ -102,6 +103,30 @@ def test_executors_are_listed_once_more_after_the_drivers_proof() -> None:
         {f"uid-of-{ATTEMPT_POD}", executor.uid},
     )
     assert [kill.uid for kill in of(actions, act.DeletePod)] == [executor.uid]
+
+
+def test_more_executors_than_a_record_can_name() -> None:
+    """F616: they are ended, nothing is concluded, and a person is told; then their proofs fit."""
+    scene, _, _ = scene_in("Terminating", pod="Failed")
+    executors = [
+        scene.pod(f"{'e' * 58}{number:04d}", role=naming.ROLE_EXECUTOR, owner=ATTEMPT_POD, node="n" * 60)
+        for number in range(1500)
+    ]
+    for number, pod in enumerate(executors):
+        pod.uid = f"{number:036d}"
+    actions = planned(scene)
+    assert not of(actions, act.UpdateSettle, act.DropEvidence, act.Unlock)
+    assert len(of(actions, act.DeletePod)) == len(executors)
+    (inc,) = scene.view.incs
+    assert "1500 pods that are not proven dead" in settling.awaiting_proof(scene.view, inc)
+    for pod in executors:
+        pod.phase, pod.exit_code = "Failed", 137
+    (update,) = of(planned(scene), act.UpdateSettle)
+    assert set(update.value["proofs"]) == {f"uid-of-{ATTEMPT_POD}", *(pod.uid for pod in executors)}
+    assert not update.value["pods"]
+    assert len(json.dumps(update.value, separators=(",", ":"))) <= keys.Kind.SETTLE.max_value_bytes
+    scene.put(f"settle/{INC}", update.value)
+    assert settling.awaiting_proof(scene.view, scene.view.incs[0]) == ""
 
 
 def test_a_pod_that_is_gone_is_not_proven() -> None:

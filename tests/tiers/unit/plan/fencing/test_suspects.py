@@ -8,7 +8,7 @@ import pytest
 
 from hudi_contract import naming
 from hudi_operator.plan.core import actions as act
-from hudi_operator.plan.fencing import suspects
+from hudi_operator.plan.fencing import settling, suspects
 from tests.support.world.scene import ATTEMPT_POD, INC, Scene
 from tests.support.world.simulated_store import NAMESPACE
 
@@ -257,6 +257,26 @@ def test_a_report_names_no_agents_pod() -> None:
     scene.timers["alive/ghost"] = scene.now - 6
     (fence,) = fences(scene)
     assert (fence.inc, fence.settle["pod"], fence.settle["podUID"]) == ("ghost", "", "")
+
+
+@pytest.mark.parametrize("phase", ["", "Terminating"])
+def test_an_incarnation_is_of_the_pod_that_it_registered_from(phase: str) -> None:
+    """F612: an API server that was set back gives the number, and the pod's name, once more."""
+    scene = Scene()
+    name = scene.writer()
+    scene.pod(name, phase="Failed")
+    scene.incarnation(pod=name, podUID="uid-of-the-first")
+    if phase:
+        scene.fenced(phase, pod=name, podUID="uid-of-the-first")
+        scene.drop(f"writer/{INC}")
+    (inc,) = scene.view.incs
+    assert inc.pod_uid == "uid-of-the-first"
+    found = [
+        *settling.plan_settling(scene.view).actions,
+        *suspects.plan_suspects(scene.view, changing=False, asked=False).actions,
+    ]
+    assert not any(a.value["proofs"] for a in found if isinstance(a, act.UpdateSettle))
+    assert not any(a.settle["reason"] == "PodTerminated" for a in found if isinstance(a, act.Fence))
 
 
 def test_a_lock_names_its_owner_and_nothing_else() -> None:

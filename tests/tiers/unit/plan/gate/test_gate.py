@@ -83,6 +83,29 @@ def test_an_accepted_floor_does_not_freeze_again() -> None:
     assert not any(isinstance(a, act.PutGate) for a in plan.actions)
 
 
+def test_an_etcd_that_was_set_back_freezes_although_its_revision_did_not_go_back() -> None:
+    """F620: until a person has looked, and again when it is set back again."""
+    world = ready_world()
+    for lost in (700, 701):
+        world.forgotten = lost
+        world.reconcile()
+        gate = world.kv["gate"].value
+        assert gate["state"] == "frozen"
+        assert f"nothing any more of its revision {lost}" in gate["reason"]
+        world.run(lambda w: w.condition(w.table, "Stalled")["reason"] == "Frozen")
+        assert world.table is not None
+        world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(world.mod("gate"))}
+        world.run(lambda w: w.kv["gate"].value["state"] == "open")
+        assert world.kv["gate"].value["acceptedFloor"] == lost
+
+
+def test_a_table_that_is_made_after_etcd_was_set_back_is_not_frozen() -> None:
+    world = World(forgotten=700)
+    world.make_table()
+    world.run(lambda w: w.kv["gate"].value["state"] == "open" if "gate" in w.kv else False)
+    assert world.kv["gate"].value["acceptedFloor"] == 700
+
+
 def test_a_gate_from_another_cluster_freezes() -> None:
     world = ready_world()
     observed = world.observe()

@@ -16,7 +16,7 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import pods
 from hudi_operator.metrics.meter import Metrics
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan import table_events
 from hudi_operator.plan.agent import agents
@@ -63,7 +63,7 @@ def view(report: dict[str, Any] | None, **callback: Any) -> View:
     obj = table(**callback)
     reports = {"callback": Stored(report, 1, 1)} if report is not None else {}
     etcd = EtcdFacts(revision=1, cluster_id="c", reports=reports)
-    return build_view(Observed(Objects(obj), pods=(), nodes={}, etcd=etcd, now_ms=1767225700000), OperatorConfig())
+    return build_view(Observed(Objects(obj), pods=(), nodes=Nodes(), etcd=etcd, now_ms=1767225700000), OperatorConfig())
 
 
 def condition(of: View) -> tuple[str, str, str]:

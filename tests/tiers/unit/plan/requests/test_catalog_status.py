@@ -11,7 +11,7 @@ from hudi_operator.api import catalog as api
 from hudi_operator.api.fields import SpecError
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import EtcdFacts, Observed
+from hudi_operator.model.facts import EtcdFacts, Nodes, Observed
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core.view import View, build_view
@@ -44,7 +44,7 @@ def view(report: dict[str, Any] | None, *uris: str, **catalog: Any) -> View:
     reports = {"catalog": Stored(report, 1, 1)} if report is not None else {}
     etcd = EtcdFacts(revision=1, cluster_id="c", reports=reports)
     objects = Objects(table(*uris, **catalog))
-    return build_view(Observed(objects, pods=(), nodes={}, etcd=etcd, now_ms=1767225700000), OperatorConfig())
+    return build_view(Observed(objects, pods=(), nodes=Nodes(), etcd=etcd, now_ms=1767225700000), OperatorConfig())
 
 
 def condition(of: View) -> tuple[str, str, str]:
@@ -172,7 +172,7 @@ def test_glue_as_the_agent_is_told_of_it_and_as_it_is_shown() -> None:
     }
     report = {**REPORT, "target": "glue:eu-central-1:123456789012 lake.orders_2026_x u"}
     etcd = EtcdFacts(revision=1, cluster_id="c", reports={"catalog": Stored(report, 1, 1)})
-    shown = build_view(Observed(Objects(obj), pods=(), nodes={}, etcd=etcd, now_ms=0), OperatorConfig())
+    shown = build_view(Observed(Objects(obj), pods=(), nodes=Nodes(), etcd=etcd, now_ms=0), OperatorConfig())
     assert condition(shown)[2] == (
         "lake.orders_2026_x in AWS Glue of account 123456789012 in eu-central-1 shows the table as of instant "
         "20260101000000000"

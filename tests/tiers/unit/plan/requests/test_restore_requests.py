@@ -13,6 +13,7 @@ import pytest
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.metrics.statuses import new_commits
+from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
 GOOD = {"savepoint": "good", "nonce": "n1"}
@@ -85,6 +86,30 @@ def test_running_writers_finish_nobody_new_starts_and_then_commits_are_undone() 
     assert not world.names("request"), "the request goes when it is done"
     assert "restoring" not in world.kv["gate"].value
     world.settle_down()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_etcd_that_was_set_back_does_not_restore_again(begun: bool) -> None:
+    """F621: the backup is older than the restore, and a commit has followed it."""
+    world = with_savepoint()
+    ask(world, **GOOD)
+    world.run(over)
+    write(world, "fourth")
+    committed = set(world.completed)
+    record = world.kv.pop("done/restore-n1")
+    if begun:  # the backup was made while it went on
+        world.put("done/restore-n1", {**record.value, "result": "Running"})
+    world.forgotten = 10_000
+    world.run(lambda w: w.condition(w.table, "Stalled")["reason"] == "Frozen")
+    assert world.table is not None
+    world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(world.mod("gate"))}
+    world.run(lambda w: w.kv["gate"].value["state"] == "open")
+    look(world)
+    assert set(world.completed) == committed, "nothing is undone that was committed after it"
+    assert shown(world)["outcome"] == ("Completed" if begun else "NotExecuted")
+    ask(world, savepoint="good", nonce="n2")
+    world.run(lambda w: shown(w).get("nonce") == "n2" and over(w))
+    assert set(world.completed) < committed, "another nonce is carried out"
 
 
 def test_a_nonce_is_carried_out_once_whatever_yaml_is_applied_again() -> None:

@@ -13,7 +13,7 @@ from hudi_contract.table_keys import Gate
 from hudi_operator.api.retry_classes import RETRIED_CLASSES
 from hudi_operator.api.spec import SpecError, WriterSpec
 from hudi_operator.model import conditions
-from hudi_operator.model.facts import ContainerFacts, PodFacts
+from hudi_operator.model.facts import ContainerFacts, Nodes, PodFacts
 from hudi_operator.model.status import AttemptEntry
 from hudi_operator.plan.writers import attempts, runs
 from tests.support import crds
@@ -211,7 +211,7 @@ def test_a_streaming_attempt_that_got_on(report: dict[str, Any], *, streaming: b
         view: Any = SimpleNamespace(
             etcd=etcd,
             gate=Gate(),
-            nodes={},
+            nodes=Nodes(),
             now_ms=ENDED_MS,
             latest_ms=ENDED_MS,
             stopping=False,

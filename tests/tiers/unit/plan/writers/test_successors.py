@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.world.simulated_world import World, finished, ready_world
+from tests.support.world.simulated_world import Node, World, at_step, finished, ready_world
 
 PROGRAM = {"source": None, "application": {"mainFile": "local:///opt/job.py"}}
 
@@ -140,6 +140,33 @@ def test_alone_at_the_table_it_follows_its_own_predecessor() -> None:
     world.edit(world.writers["other"], suspend=True)
     world.run(lambda w: bool(successor(w)), seconds=10)
     assert world.kv["lock"].value["inc"] == victim.inc
+
+
+def test_a_number_that_only_etcd_remembers_is_not_given_again() -> None:
+    """F612: the API server was set back to before attempt 1, whose process lives with the lock."""
+    world = ready_world()
+    world.writer_hang_at = 3
+    world.make_writer("w")
+    world.run(at_step("w", 3))
+    world.writer_hang_at = None
+    victim = world.writer_process("w")
+    assert victim is not None
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    world.fail_node("n1", processes_die=False)
+    victim.paused = True
+    del world.pods[victim.pod], world.writers["w"]["status"]
+    world.pass_time(100)
+    assert world.kv["lock"].value["inc"] == victim.inc
+    assert not successor(world)
+    told = world.condition(world.writers["w"], "Admitted")
+    assert told["reason"] == "PreviousAttempt"
+    assert victim.pod_uid in told["message"]
+    world.kill(victim)
+    word = {"podUID": victim.pod_uid, "node": "n1", "statement": "cut off from power", "attestedBy": "ann"}
+    word["at"] = "2026-01-01T00:00:00Z"
+    world.change(fencing={"attestations": [word]})
+    world.run(finished("w"))
+    assert [a["number"] for a in world.writers["w"]["status"]["attempts"]] == [2]
 
 
 def test_a_new_operator_drains_anew_and_the_successor_waits_for_that() -> None:

@@ -202,13 +202,18 @@ def test_archival_says_which_writer_holds_it() -> None:
     """F497: one that lives for months holds it for months, and the service is healthy."""
     found = timeline(*COMMITS)
     given_up = records(**{"done__abandoned-alive": {"inc": "alive", "instants": [t(30), t(20)]}})
-    told = owner_that_holds(floor(found, given_up), given_up)
+    told = owner_that_holds(found, floor(found, given_up), given_up)
     assert told == (
         f"incarnation alive has abandoned instant {t(20)}: newer instants are not archived until its process has ended"
     )
-    pending = records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})
-    assert owner_that_holds(floor(found, pending), pending) == ""
-    assert owner_that_holds(floor(found, records()), records()) == ""
+    kept = records(**{f"instant__{t(20)}": {"inc": "w", "action": "deltacommit", "state": "Pending"}})
+    assert owner_that_holds(found, floor(found, kept), kept) == (
+        f"incarnation w has completed instant {t(20)}, and a file of it may still come, because an executor was lost "
+        "or a stage repeated: newer instants are not archived until its process has ended"
+    )
+    pending = timeline(f"{t(20)}.deltacommit.requested", f"{t(20)}.deltacommit.inflight")
+    assert owner_that_holds(pending, floor(pending, kept), kept) == ""
+    assert owner_that_holds(found, floor(found, records()), records()) == ""
 
 
 def test_what_is_swept_holds_nothing() -> None:

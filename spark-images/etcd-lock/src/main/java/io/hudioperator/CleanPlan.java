@@ -53,8 +53,8 @@ public final class CleanPlan {
      */
     public static CleanPlan of(
             HoodieTable<?, ?, ?, ?> table, HoodieEngineContext engine, HoodieWriteConfig config, int commits) {
-        // The runtime decides when a clean is due, also without a commit since the last one: what a
-        // deleted savepoint has kept is not deleted otherwise (F596).
+        // The runtime decides when a clean is due, also without a commit since the last one:
+        // otherwise files that a deleted savepoint has kept would not be deleted (F596).
         config.setValue(HoodieCleanConfig.CLEAN_TRIGGER_MAX_COMMITS.key(), "0");
         String policy = config.getCleanerPolicy().name();
         boolean byCommits = config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_COMMITS;
@@ -62,8 +62,8 @@ public final class CleanPlan {
             config.setValue(COMMITS, String.valueOf(Math.max(commits, config.getCleanerCommitsRetained())));
         }
         if (!policyOfLast(table).equals(policy) || !table.isPartitioned()) {
-            // What the other policy has left in partitions that were not written since. A table
-            // without partitions has one to list, and Hudi notes no savepoints in its cleans.
+            // Files that the other policy has left in partitions that were not written since. A
+            // table without partitions has one to list, and Hudi notes no savepoints in its cleans.
             config.setValue(HoodieCleanConfig.CLEANER_INCREMENTAL_MODE_ENABLE.key(), "false");
         }
         if (config.getCleanerPolicy() == HoodieCleaningPolicy.KEEP_LATEST_BY_HOURS
@@ -71,7 +71,7 @@ public final class CleanPlan {
                         .getEarliestCommitToRetain()
                         .isPresent()) {
             // Hudi has no bound, and plans nothing, when no commit was requested within the hours
-            // (F482): what was replaced before the newest one is older than they are.
+            // (F482): files that were replaced before the newest commit are older than the hours.
             config.setValue(POLICY, HoodieCleaningPolicy.KEEP_LATEST_COMMITS.name());
             config.setValue(COMMITS, String.valueOf(Math.max(commits, 1)));
             byCommits = true;
@@ -94,7 +94,8 @@ public final class CleanPlan {
         if (plan == null || plan.getFilePathsToBeDeletedPerPartition().isEmpty()) {
             return null;
         }
-        // An empty folder costs nothing, and whoever writes to the partition meanwhile needs it.
+        // An empty folder costs nothing, and a writer that writes to the partition meanwhile needs
+        // it.
         List<String> emptied = plan.getPartitionsToBeDeleted() == null ? List.of() : plan.getPartitionsToBeDeleted();
         plan.setPartitionsToBeDeleted(List.of());
         return new CleanPlan(plan, retained, emptied);
@@ -144,10 +145,10 @@ public final class CleanPlan {
 
     /**
      * Lets the plan's bound be no later than what was not completed when it was planned. The next
-     * incremental clean looks at the partitions that were written from the bound on, and archival
+     * incremental clean reads the partitions that were written from the bound on, and archival
      * keeps the commits that have replaced files since: without them those files would be rows
-     * again. Where a plan has no bound, as with file versions, archival takes all replaced files
-     * from before the clean for deleted (F479).
+     * again. If a plan has no bound, as with file versions, archival assumes that all files
+     * replaced before the clean are deleted (F479).
      */
     static void bound(HoodieCleanerPlan plan, HoodieTimeline planned, HoodieTimeline now) {
         List<HoodieInstant> completed =

@@ -90,7 +90,7 @@ public final class EtcdLockProvider implements LockProvider<String> {
         }
     }
 
-    /** Compares what it can before it acquires the lock. */
+    /** Makes as many comparisons as possible before it acquires the lock. */
     private boolean acquire(long nanos, TableStorage storage, KeysAhead keys) {
         keys.look();
         boolean acquired = acquire(nanos, storage, false);

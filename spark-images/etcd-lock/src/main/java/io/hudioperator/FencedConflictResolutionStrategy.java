@@ -58,7 +58,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     private static final Set<String> WRITES = Set.of(
             HoodieTimeline.COMMIT_ACTION, HoodieTimeline.DELTA_COMMIT_ACTION, HoodieTimeline.REPLACE_COMMIT_ACTION);
 
-    /** What removes all that it finds in a partition, or in the table. */
+    /** Operations that remove everything that they find in a partition, or in the table. */
     private static final Set<WriteOperationType> REPLACING = Set.of(
             WriteOperationType.DELETE_PARTITION,
             WriteOperationType.INSERT_OVERWRITE,
@@ -147,7 +147,8 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
      * Waits until every write that has begun has declared which file groups it changes, at most
      * {@code millis}. Writes begin under the lock, which this process holds, so the number of
      * undeclared writes only falls. Without the wait a table service would lose to writers that do
-     * not touch what it replaces: writers wait for its plan and all begin as soon as it is made.
+     * not touch the files that it replaces: writers wait for its plan and all begin as soon as it
+     * is made.
      */
     static void awaitWritePlans(HoodieTableMetaClient metaClient, HoodieInstant current, long millis) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
@@ -199,7 +200,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
                 : Set.of();
     }
 
-    /** Of two, the first of which is a delta commit. */
+    /** Whether the other operation is a compaction and this one a delta commit. */
     private static boolean isCompaction(ConcurrentOperation mine, ConcurrentOperation other) {
         return other.getOperationType() == WriteOperationType.COMPACT
                 && DELTA_COMMIT.equals(mine.getInstantActionType());
@@ -222,7 +223,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
     /**
      * Partitions that this operation has written to and a pending overwriting insert replaces.
      * Before it begins to write, such an insert names the partitions of its rows, without file
-     * groups (F491). Of one that is only requested no operation is known.
+     * groups (F491). The operation of an instant that is only requested is not known.
      */
     private static Set<String> aboutToBeReplaced(ConcurrentOperation mine, ConcurrentOperation other) {
         boolean completed = HoodieInstant.State.COMPLETED.name().equals(other.getInstantActionState());
@@ -231,7 +232,7 @@ public final class FencedConflictResolutionStrategy extends PreferWriterConflict
 
     /**
      * File groups into which both commits have inserted the same key (I13). With most indexes, two
-     * writers that insert the same new key each put it into a file group of its own.
+     * writers that insert the same new key each put it into a separate file group.
      */
     private Set<String> sameKeys(ConcurrentOperation mine, ConcurrentOperation other) {
         HoodieCommitMetadata metadata = mine.getCommitMetadataOption().orElse(null);

@@ -93,7 +93,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
         private Session session;
         private Configuration hadoop;
 
-        /** What {@link #removedByDriver} sends. */
+        /** Handles the message of {@link #removedByDriver}. */
         @Override
         public Object receive(Object message) throws IOException {
             Path path = new Path(String.valueOf(message).substring(REMOVE.length()));
@@ -115,7 +115,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
             return session != null && session.isWriter() ? told(context) : Map.of();
         }
 
-        /** What the executors are told. */
+        /** Settings for the executors. */
         private Map<String, String> told(SparkContext context) {
             Map<String, String> told = new HashMap<>();
             if (Boolean.parseBoolean(System.getenv().getOrDefault(PROGRAM, "false"))) {

@@ -14,10 +14,10 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Base files of Hudi's row writer, which stores rows of a bulk insert as they are, whoever asked
- * for it. In a writer's processes it stores no row that is marked as deleted, because readers would
- * show it (F108), and no dates of the calendar that was in use before 1582, because readers other
- * than Spark would take them for other days (F170).
+ * Base files of Hudi's row writer, which stores rows of a bulk insert unchanged, whether the
+ * runtime or a program asked for it. In a writer's processes it stores no row that is marked as
+ * deleted, because readers would show it (F108), and no dates of the calendar that was in use
+ * before 1582, because readers other than Spark would take them for other days (F170).
  */
 public final class InsertedRowWriteSupport extends HoodieRowParquetWriteSupport {
     private static final String CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite";

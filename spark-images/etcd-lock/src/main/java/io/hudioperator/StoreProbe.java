@@ -44,8 +44,8 @@ public final class StoreProbe {
 
     /**
      * Returns the properties that the store of this base path lacks, each with what was observed;
-     * empty when none is missing. Writes into a folder of its own below the base path and removes
-     * it. Throws when the store does not answer; the result is then unknown.
+     * empty when none is missing. Writes into a separate folder below the base path and removes it.
+     * Throws when the store does not answer; the result is then unknown.
      */
     public static List<String> missing(String basePath, Configuration conf) throws IOException {
         Path base = new Path(basePath);

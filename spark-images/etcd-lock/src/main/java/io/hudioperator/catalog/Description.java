@@ -27,8 +27,8 @@ import org.apache.hudi.sync.common.HoodieSyncConfig;
 import org.apache.hudi.sync.common.util.SparkDataSourceTableUtils;
 
 /**
- * What a catalog should have of a table, as Hudi's own classes for Hive say it: columns, formats,
- * properties, and the partitions that are there or were changed. Nothing is sent to a catalog.
+ * Description of a table for a catalog, as Hudi's own classes for Hive make it: columns, formats,
+ * properties, and the partitions that exist or were changed. Nothing is sent to a catalog.
  */
 public final class Description {
     private static final ObjectMapper JSON = new ObjectMapper();

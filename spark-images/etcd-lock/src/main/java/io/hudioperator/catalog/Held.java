@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import org.apache.hudi.common.schema.HoodieSchema;
 import org.apache.hudi.common.schema.HoodieSchemaField;
 
-/** What the types of Hive can say, in which a catalog describes a table. */
+/** Limits of Hive's types, with which a catalog describes a table. */
 final class Held {
     private static final int MOST_DIGITS = 38;
     private static final int SHOWN = 80;

@@ -12,7 +12,7 @@ import org.apache.hudi.hive.HiveSyncConfig;
 import org.apache.hudi.hive.HiveSyncTool;
 import org.apache.hudi.sync.common.HoodieSyncConfig;
 
-/** One run of Hudi's HiveSyncTool, in a thread of its own and with a time limit. */
+/** One run of Hudi's HiveSyncTool, in a separate thread and with a time limit. */
 public final class HiveSync {
     static final String BASE_PATH = "hoodie.datasource.meta.sync.base.path";
     private static final int MOST_CAUSES = 20;

@@ -12,8 +12,8 @@ import org.apache.hudi.hive.HoodieHiveSyncException;
 import org.apache.hudi.hive.util.IMetaStoreClientUtil;
 
 /**
- * What Hudi's tool does not do with a metastore, or not with each value. It uses Hive's client of
- * the tool's thread, from Spark's jars, which this module is not compiled with.
+ * Operations on a metastore that Hudi's tool lacks, or cannot do with each value. They use Hive's
+ * client of the tool's thread, from Spark's jars, which this module is not compiled with.
  */
 final class Metastore {
     /** Key of the location among the properties of a table; no property of Hive has this name. */

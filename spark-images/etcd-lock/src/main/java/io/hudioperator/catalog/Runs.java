@@ -8,13 +8,13 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
 /**
- * Runs work in threads of its own, each for a limited time. A thread that does not end in time is
+ * Runs work in separate threads, each for a limited time. A thread that does not end in time is
  * left behind: at most one of a name, and not too many together.
  */
 public final class Runs {
     private final int mostThreads;
     private final Function<Throwable, String> explained;
-    /** When the runs whose thread has not ended are past their limit, by name. */
+    /** Time limits, by name, of the runs whose thread has not ended. */
     private final Map<String, Long> running = new ConcurrentHashMap<>();
 
     public Runs(int mostThreads, Function<Throwable, String> explained) {

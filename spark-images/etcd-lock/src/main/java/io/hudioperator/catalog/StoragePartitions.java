@@ -19,7 +19,7 @@ import org.apache.hudi.common.table.view.HoodieTableFileSystemView;
 import org.apache.hudi.hive.HoodieHiveSyncException;
 import org.apache.hudi.sync.common.model.PartitionValueExtractor;
 
-/** Which partitions of a table a catalog can describe, and which have a file of data. */
+/** Partitions of a table that a catalog can describe, and those that have a data file. */
 final class StoragePartitions {
     private static final int THREADS = 8;
     /** Partitions whose files a thread keeps in memory at the same time. */

@@ -43,7 +43,7 @@ import org.apache.hudi.storage.StoragePath;
  * compaction only the log has it: no look-up finds it, and the next upsert inserts a second record.
  *
  * <p>A completed compaction is compared exactly: keys of the commit's log files with those of the
- * new base file, where it has removed any. Of a pending one, keys that the log files in its plan
+ * new base file, where it has removed any. For a pending one, keys that the log files in its plan
  * delete (with a merger of the user's own, all keys in them) count as removed. A file that cannot
  * be read counts as a conflict (I11).
  */

@@ -28,7 +28,7 @@ import org.apache.hudi.storage.StoragePath;
 /**
  * Finds record keys that two commits have both inserted into one partition, where one commit
  * completed while the other was written (I13, F58). Each looked up the key before the other
- * existed, and wrote it to a file group of its own. Hudi compares only file groups, so it would
+ * existed, and wrote it to a separate file group. Hudi compares only file groups, so it would
  * accept both.
  *
  * <p>The result is exact. Partitions are compared first, then the key ranges in the files' footers,

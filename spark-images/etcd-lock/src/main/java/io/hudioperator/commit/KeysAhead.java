@@ -43,8 +43,8 @@ import org.apache.hudi.storage.StoragePathInfo;
  */
 public final class KeysAhead implements AutoCloseable {
     /**
-     * How often a writer gives the lock back for one commit. After that it compares under the lock,
-     * so that others cannot keep it from its commit.
+     * Number of times that a writer gives the lock back for one commit. After that it compares
+     * under the lock, so that others cannot keep it from its commit.
      */
     public static final int RETURNS = 3;
 
@@ -61,9 +61,9 @@ public final class KeysAhead implements AutoCloseable {
     private static final long MANY = 1_000_000;
 
     /**
-     * A meta client for the next look of each session: what a new one would read besides the
-     * timeline does not change while a writer is registered. Nobody else has it meanwhile, and each
-     * look lists the timeline for itself.
+     * A meta client for the next look of each session: the files besides the timeline that a new
+     * one would read do not change while a writer is registered. Nobody else has it meanwhile, and
+     * each look lists the timeline for itself.
      */
     private static final Map<Session, HoodieTableMetaClient> SPARE = Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -244,8 +244,8 @@ public final class KeysAhead implements AutoCloseable {
     }
 
     /**
-     * What the markers of a pending write tell of its files of one kind, as metadata of its later
-     * commit.
+     * Metadata of the later commit of a pending write, for its files of one kind, made from its
+     * markers.
      */
     private HoodieCommitMetadata created(String instant, Pattern kind, Function<String, HoodieWriteStat> stat)
             throws IOException {

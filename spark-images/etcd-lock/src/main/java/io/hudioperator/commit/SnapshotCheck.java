@@ -41,7 +41,7 @@ public final class SnapshotCheck {
     /** An {@link Isolation}. */
     static final String ISOLATION = "hoodie.write.lock.etcd.snapshot_isolation";
 
-    /** What a commit is compared with. */
+    /** Scope of the comparison of a commit. */
     enum Isolation {
         /**
          * The file groups that were written, and the partitions from which records were removed: a
@@ -54,7 +54,7 @@ public final class SnapshotCheck {
         SERIALIZABLE
     }
 
-    /** What a program has to do: a query of the write replaces nothing that was read before. */
+    /** Advice for a program: a query of the write does not replace rows that were read before. */
     private static final String AGAIN =
             "; read the rows again and write what is made from them: with collect(), first() or"
                     + " another action outside of the write, or with read_table() and commit_metadata() for each write";
@@ -100,8 +100,7 @@ public final class SnapshotCheck {
     }
 
     /**
-     * Whether {@link #since} is going to name this write, as far as can be told without reading
-     * it.
+     * Whether {@link #since} is going to name this write, as far as is known without reading it.
      */
     static boolean mayName(TypedProperties props, Session session, String instant, HoodieInstant completed) {
         TableReads.Write write = session.reads().write(instant);

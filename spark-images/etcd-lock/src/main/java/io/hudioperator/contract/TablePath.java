@@ -9,8 +9,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * How the base path of a table is spelled and compared, and how the table id is derived from it.
- * The operator uses the same rule.
+ * Spelling and comparison of a table's base path, and derivation of the table id from it. The
+ * operator uses the same rule.
  */
 public final class TablePath {
     private static final Pattern SCHEME = Pattern.compile("^([A-Za-z][A-Za-z0-9+.-]*):/*(.*)$", Pattern.DOTALL);

@@ -28,7 +28,7 @@ public final class Words {
         LEASE_ONLY
     }
 
-    /** How many writers a table has at a time, and how conflicts are handled. */
+    /** Number of writers that a table has at a time, and the handling of conflicts. */
     public enum Concurrency implements Word {
         SINGLE_WRITER,
         OPTIMISTIC,
@@ -55,7 +55,7 @@ public final class Words {
         ABANDONED
     }
 
-    /** How an insert handles a key that is already in the table. */
+    /** Handling of a key that an insert finds in the table. */
     public enum Duplicates implements Word {
         FAIL,
         DROP,

@@ -1,7 +1,7 @@
 /**
- * What this module, the operator and the agent must agree on: key names, states and phases, fields
- * of records, error codes, instant times, table ids, JSON, the options of inserts, the protocol's
- * log line.
+ * Contract of this module, the operator and the agent: key names, states and phases, fields of
+ * records, error codes, instant times, table ids, JSON, the options of inserts, the protocol's log
+ * line.
  *
  * <p>Names and numbers come from {@code protocol.json}, which is in the jar beside these classes.
  * Nothing here does I/O on a store or uses etcd's client, and it uses no other package of this

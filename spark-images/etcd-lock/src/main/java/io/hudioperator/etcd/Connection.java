@@ -122,7 +122,10 @@ final class Connection {
         }
     }
 
-    /** The highest revision of the answers so far; what is asked now is answered at none before. */
+    /**
+     * The highest revision of the answers so far; a request sent now is not answered at an earlier
+     * one.
+     */
     long revision() {
         return revision.get();
     }

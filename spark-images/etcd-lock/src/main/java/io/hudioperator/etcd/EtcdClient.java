@@ -33,8 +33,8 @@ public interface EtcdClient extends AutoCloseable {
     String clusterId();
 
     /**
-     * What an answer has shown of it, when etcd was restored to an older state, or is another
-     * cluster; empty when none has. No further call is made then.
+     * Message about an answer that shows that etcd was restored to an older state, or is another
+     * cluster; empty when there was none. No further call is made then.
      */
     String setBack();
 

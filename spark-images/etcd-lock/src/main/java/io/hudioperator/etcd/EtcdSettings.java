@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Where etcd is and how this process authenticates. Holds no secrets, only file names. */
+/** Addresses of etcd and credentials of this process. Holds no secrets, only file names. */
 public final class EtcdSettings {
     final List<String> endpoints;
     public final String prefix;

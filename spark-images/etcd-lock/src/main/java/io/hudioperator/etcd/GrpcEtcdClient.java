@@ -47,13 +47,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * etcd over grpc-java. Calls stay with one endpoint until it fails. A round robin would return to a
- * half-open endpoint again and again (measured: outages of 6 s instead of 2 s). What is slow or
- * refused for one client moves no other one, although they share their connections.
+ * half-open endpoint again and again (measured: outages of 6 s instead of 2 s). A call that is slow
+ * or refused for one client affects no other one, although they share their connections.
  */
 public final class GrpcEtcdClient implements EtcdClient {
     private static final int RANGE_LIMIT = 10_000;
 
-    /** What the gateway's refusal of a time says (gateway/clock.go). */
+    /** Part of the message with which the gateway refuses a time (gateway/clock.go). */
     private static final String CLOCK_RULE = "(rule clock)";
 
     /** No lease has this id. */
@@ -71,7 +71,7 @@ public final class GrpcEtcdClient implements EtcdClient {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile long unanswered = NONE;
 
-    /** A client with a connection of its own. */
+    /** A client with its own connection. */
     public GrpcEtcdClient(EtcdSettings settings) {
         this(settings, Connection.own(settings));
     }
@@ -141,7 +141,7 @@ public final class GrpcEtcdClient implements EtcdClient {
      * Asks on the stream that all leases share. etcd answers there in turn, and may be slow with
      * one of them: after {@link #PATIENCE_NANOS} nobody else is sent behind it, and the lease is
      * asked for alone as well. One that had no answer at all is asked for alone until it has one.
-     * Whatever is answered was sent during this call.
+     * Every answer is to a request sent during this call.
      */
     @Override
     public long keepAlive(long lease) throws EtcdException {

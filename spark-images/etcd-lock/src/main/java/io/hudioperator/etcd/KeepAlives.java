@@ -95,7 +95,7 @@ final class KeepAlives {
         return current.ask(lease);
     }
 
-    /** {@code current} or a former one; what it has is guarded by the outer object. */
+    /** {@code current} or a former one; its fields are guarded by the outer object. */
     private final class Stream implements ClientResponseObserver<LeaseKeepAliveRequest, LeaseKeepAliveResponse> {
         private final long opened = System.nanoTime();
         private final Map<Long, Request> waiting = new HashMap<>();

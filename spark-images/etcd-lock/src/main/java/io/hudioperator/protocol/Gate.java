@@ -97,7 +97,7 @@ public final class Gate {
     }
 
     /**
-     * What other lock providers do: the lock disappears with the lease. Unsafe by design, for
+     * Behaviour of other lock providers: the lock disappears with the lease. Unsafe by design, for
      * comparison.
      */
     boolean isLeaseOnly() {
@@ -112,7 +112,7 @@ public final class Gate {
         return Concurrency.NON_BLOCKING.is(Json.text(value, "concurrency"));
     }
 
-    /** What two commits may not both insert when neither has seen the other. */
+    /** Rule for conflicts between inserts of two commits, neither of which has seen the other. */
     InsertRule insertConflicts() {
         return InsertRule.of(Json.text(value, "insertConflicts"));
     }

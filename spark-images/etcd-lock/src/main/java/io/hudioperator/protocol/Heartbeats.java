@@ -10,9 +10,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * When the heartbeats of this process are due: one thread knows, however many tables there are. A
- * beat runs in another thread, which it has until etcd has answered. There is always one more, so
- * no heartbeat waits for the answer to another one; threads that are not needed end.
+ * Schedule of the heartbeats of this process: one thread keeps it, however many tables there are. A
+ * beat runs in another thread, which it has until etcd has answered. There is always one more
+ * thread, so no heartbeat waits for the answer to another one; threads that are not needed end.
  */
 final class Heartbeats {
     /** The heartbeat of one incarnation. */

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
 
 /**
  * One cycle of the lock, from acquire to release: its token, the largest time that this session has
- * promised, and what was published. No other process can move the clock while the token is ours, so
+ * promised, and its publications. No other process can move the clock while the token is ours, so
  * the last promise is the table's clock.
  */
 public final class HeldLock {

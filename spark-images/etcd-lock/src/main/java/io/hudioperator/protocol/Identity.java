@@ -13,7 +13,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.UUID;
 
-/** The identity of an incarnation: what it writes into etcd about itself. */
+/** The identity of an incarnation, as it writes it into etcd. */
 public final class Identity {
     private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 

@@ -3,8 +3,8 @@ package io.hudioperator.protocol;
 import io.hudioperator.contract.Word;
 
 /**
- * What two commits may not both insert when neither has seen the other: the table's {@code
- * concurrency.insertConflicts}, as the gate states it.
+ * Rule for conflicts between inserts of two commits, neither of which has seen the other: the
+ * table's {@code concurrency.insertConflicts}, as the gate states it.
  */
 public enum InsertRule implements Word {
     /** The same key into one partition. */

@@ -6,8 +6,8 @@ import io.hudioperator.contract.Words.InstantState;
 import io.hudioperator.etcd.KeyValue;
 
 /**
- * The value of {@code instant/<t>}: who owns the instant, what it does to the table, and whether it
- * may still be published.
+ * The value of {@code instant/<t>}: the owner of the instant, its action on the table, and whether
+ * it may still be published.
  */
 final class InstantRecord {
     private final ObjectNode json;

@@ -216,7 +216,8 @@ public final class Liveness implements Heartbeats.Heart, SilenceOfAgents.Member 
     /**
      * The lock may be this incarnation's in etcd, and nothing in this process will release it. With
      * a heartbeat nobody would suspect it before the lock has been held for too long: it ends as a
-     * fenced one does (F561). An etcd that was set back ends the JVM, whoever sees it first (F587).
+     * fenced one does (F561). An etcd that was set back ends the JVM, no matter which thread sees
+     * it first (F587).
      */
     public void keepsLock(String why) {
         if (!haltsIfSetBack()) {

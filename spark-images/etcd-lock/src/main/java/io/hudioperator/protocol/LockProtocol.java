@@ -20,7 +20,7 @@ import java.util.List;
  * second. An acquire is resolved instead of repeated: see {@link #resolve}.
  */
 public final class LockProtocol {
-    /** What a waiter bases its decision on: one linearizable read. Absent keys are null. */
+    /** Keys on which a waiter bases its decision: one linearizable read. Absent keys are null. */
     static final class View {
         final long revision;
         final KeyValue gate;

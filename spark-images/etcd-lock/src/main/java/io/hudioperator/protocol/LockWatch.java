@@ -10,9 +10,9 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What a waiter watches: the lock, and the ticket before its own. An event is only a reason to read
- * again, never a fact (I11). The watch is not assumed to be complete: the waiter also reads again
- * every few seconds.
+ * Watch of a waiter, on the lock and on the ticket before its own. An event is only a reason to
+ * read again, never a fact (I11). The watch is not assumed to be complete: the waiter also reads
+ * again every few seconds.
  */
 final class LockWatch implements AutoCloseable {
     /**
@@ -133,7 +133,7 @@ final class LockWatch implements AutoCloseable {
         return predecessor == null ? freeSince >= 0 : predecessor.gone;
     }
 
-    /** How often a younger ticket has got the lock since the last call. */
+    /** Number of times that a younger ticket has got the lock since the last call. */
     synchronized int takeOvertakes() {
         int seen = overtakes;
         overtakes = 0;

@@ -9,8 +9,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Which writer has priority when two change the same file groups. Fairness only; safety does not
- * depend on it.
+ * Order of writers that change the same file groups. Fairness only; safety does not depend on it.
  */
 public final class Precedence {
     private final TableKeys keys;

@@ -79,7 +79,10 @@ public final class Registration {
         return r.succeeded ? r.revision : -1;
     }
 
-    /** What the heartbeat reads: fence, writer, alive, and the tickets of this incarnation. */
+    /**
+     * Reads the keys that the heartbeat needs: fence, writer, alive, and the tickets of this
+     * incarnation.
+     */
     Txn.Result readSelf() throws EtcdException {
         return etcd.txn(Txn.when()
                 .then(Txn.Op.get(keys.fence(me.inc)))

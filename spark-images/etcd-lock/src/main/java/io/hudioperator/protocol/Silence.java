@@ -4,8 +4,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * How long etcd has been silent, counted from the <em>send</em> time of the last acknowledged call,
- * on the monotonic clock: the answer may have been on its way for the whole rpc timeout.
+ * Duration of etcd's silence, counted from the <em>send</em> time of the last acknowledged call, on
+ * the monotonic clock: the answer may have been on its way for the whole rpc timeout.
  */
 public final class Silence {
     private final LongSupplier nanoTime;

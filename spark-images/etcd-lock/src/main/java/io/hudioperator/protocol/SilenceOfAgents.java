@@ -4,10 +4,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What the sessions of an agent's process know of etcd's silence together. One halt ends the work
- * at all tables of the process, so nobody halts before each of them has been without an answer for
- * its own silenceSeconds. A session whose own requests have no answer while those of others have
- * one ends alone.
+ * Shared knowledge of etcd's silence among the sessions of an agent's process. One halt ends the
+ * work at all tables of the process, so no session halts before each of them has been without an
+ * answer for its own silenceSeconds. A session whose own requests have no answer while those of
+ * others have one ends alone.
  */
 final class SilenceOfAgents {
     static final SilenceOfAgents OF_PROCESS = new SilenceOfAgents();

@@ -22,8 +22,8 @@ import org.apache.hudi.storage.StoragePath;
 import org.apache.hudi.storage.hadoop.HadoopStorageConfiguration;
 
 /**
- * What the lock itself needs from the table's storage: the marker that names its authority, and the
- * latest time on its timeline.
+ * Access of the lock to the table's storage: the marker that names its authority, and the latest
+ * time on its timeline.
  */
 public final class TableStorage {
     private static final Pattern TIMES = Pattern.compile("(\\d{14,17})(?:_(\\d{14,17}))?\\..*");

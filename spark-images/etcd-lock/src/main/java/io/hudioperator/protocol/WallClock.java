@@ -13,8 +13,8 @@ import org.apache.hudi.common.table.timeline.HoodieInstantTimeGenerator;
  */
 public final class WallClock {
     /**
-     * How much further than the allowed skew the gateway may let the table's clock be ahead: it
-     * knows the API server's clock to within that. Whoever waits must wait that long (F416).
+     * Milliseconds beyond the allowed skew by which the gateway may let the table's clock be ahead:
+     * it knows the API server's clock to within that. A waiter must wait that much longer (F416).
      */
     static final long TOLERANCE_MILLIS = 2000;
 

@@ -9,19 +9,20 @@ import java.util.function.Consumer;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 
 /**
- * What the events of this JVM's driver tell of its executors, stages and jobs. They come through a
- * queue of their own, which nobody else's listener delays and which drops none (F545, F560).
+ * Counts of executors, stages and jobs, from the events of this JVM's driver. The events come
+ * through a separate queue, which no other listener delays and which drops none (F545, F560).
  */
 final class DriverEvents extends SparkListener {
     static final DriverEvents OF_THIS_JVM = new DriverEvents();
 
-    /** The number cannot be told. */
+    /** The number is not known. */
     static final long UNKNOWN = -1;
 
     private static final String QUEUE = "hudi-operator";
@@ -30,13 +31,14 @@ final class DriverEvents extends SparkListener {
     private final AtomicLong lost = new AtomicLong();
     private final AtomicLong repeated = new AtomicLong();
     private final Set<Integer> jobs = ConcurrentHashMap.newKeySet();
+    private final Set<String> executors = ConcurrentHashMap.newKeySet();
     private volatile Consumer<SparkListenerEvent> bus = event -> {};
 
     /** Goes through the queue behind every event that was sent before it. */
     private static final class Marker implements SparkListenerEvent {
         private final CountDownLatch seen = new CountDownLatch(1);
 
-        /** Whoever reads the event log does not have this class. */
+        /** A reader of the event log does not have this class. */
         @Override
         public boolean logEvent() {
             return false;
@@ -62,13 +64,14 @@ final class DriverEvents extends SparkListener {
         }
     }
 
-    /** Hears this driver from now on. */
+    /** Hears this driver from now on. Spark calls plugins before there are executors. */
     void of(SparkContext context) {
+        executors.clear();
         hears(context, this);
         by(context.listenerBus()::post);
     }
 
-    /** The listener is told through this queue, too: it must neither wait nor work. */
+    /** The listener is called by this queue, too: it must neither wait nor work. */
     static void hears(SparkContext context, SparkListener listener) {
         // nothing of the queue is dropped, and what only counts is never far behind
         context.conf().set(CAPACITY, Integer.toString(Integer.MAX_VALUE));
@@ -100,7 +103,7 @@ final class DriverEvents extends SparkListener {
         return repeated.get();
     }
 
-    /** Whether a job with a smaller number runs; true when that cannot be told within the time. */
+    /** Whether a job with a smaller number runs; true when that is not known within the time. */
     boolean hasJobBefore(int job, long waitMillis) {
         return !hasHeardAll(waitMillis) || jobs.stream().anyMatch(running -> running < job);
     }
@@ -123,8 +126,19 @@ final class DriverEvents extends SparkListener {
     }
 
     @Override
+    public void onExecutorAdded(SparkListenerExecutorAdded added) {
+        executors.add(added.executorId());
+    }
+
+    /**
+     * Spark tells of the end of executors that never registered, too, and may do so twice: of a pod
+     * that waited for a node and was deleted. These have had no task.
+     */
+    @Override
     public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-        lost.incrementAndGet();
+        if (executors.remove(removed.executorId())) {
+            lost.incrementAndGet();
+        }
     }
 
     @Override

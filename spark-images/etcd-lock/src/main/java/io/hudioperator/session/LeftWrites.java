@@ -17,9 +17,8 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 
 /**
  * Gives up what a program's writes have left pending. The operator's runtime gives up an instant
- * when its write has failed. A program writes by Hudi alone: what it was refused would stay
- * pending for as long as the program runs, and cleaning, archival and table services would wait
- * for it (F477).
+ * when its write has failed. A program writes by Hudi alone: a refused write would stay pending for
+ * as long as the program runs, and cleaning, archival and table services would wait for it (F477).
  *
  * <p>A write is over when the statement that began its instant has ended, or its thread. Its
  * instant is given up when it is over and none of its tasks runs any more (F4): no job that began

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -13,19 +14,19 @@ import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
 import scala.collection.JavaConverters;
 
 /**
- * Tracks which instants were written while an executor was lost. A task of a lost executor may
- * still run, and its file may arrive after Hudi has compared the files with the commit's metadata.
- * Such a file belongs to a completed instant but no metadata names it, and readers that list files
- * would show it (F36).
+ * Tracks which instants were written while an executor was lost or a stage was repeated. A task of
+ * a lost executor, or of the earlier try of a stage, may still run, and its file may arrive after
+ * Hudi has compared the files with the commit's metadata. Such a file belongs to a completed
+ * instant but no metadata names it, and readers that list files would show it (F36, F600).
  */
 public final class LostExecutors {
     private static final long EVENTS_MILLIS = 2_000;
-    /** The number cannot be told. */
+    /** The number is not known. */
     public static final long UNKNOWN = DriverEvents.UNKNOWN;
 
     /**
-     * Of those whose end could not be told, so many are asked about with one release. The gateway
-     * reads each record before it lets it go, and the lock is held meanwhile.
+     * Limit on the instants of unknown end that one release asks about. The gateway reads each
+     * record before it lets it go, and the lock is held meanwhile.
      */
     private static final int ASKED_AGAIN = 10;
 
@@ -38,18 +39,21 @@ public final class LostExecutors {
     /** Completed instants whose records stand: the number was not known at their release. */
     private final Set<String> kept = ConcurrentHashMap.newKeySet();
 
-    private final LongUnaryOperator lost;
+    private final LongUnaryOperator recomputed;
+    private final BooleanSupplier hasUnreached;
 
     LostExecutors() {
-        this(wait -> counted.applyAsLong(wait));
+        this(LostExecutors::recomputed, () -> driver != null && hasUnreached(driver));
     }
 
     /**
-     * @param lost the number of executors that were lost, or {@link #UNKNOWN}; its argument is for
-     *     how many milliseconds it may wait for events that are on their way
+     * @param recomputed how often rows may have been computed again, as in {@link #recomputed()};
+     *     its argument is for how many milliseconds it may wait for events that are on their way
+     * @param hasUnreached as {@link #hasUnreached(SparkContext)}, of this JVM's driver
      */
-    LostExecutors(LongUnaryOperator lost) {
-        this.lost = lost;
+    LostExecutors(LongUnaryOperator recomputed, BooleanSupplier hasUnreached) {
+        this.recomputed = recomputed;
+        this.hasUnreached = hasUnreached;
     }
 
     /** This JVM is the driver of executors. The Spark plugin calls this; every such JVM has it. */
@@ -67,11 +71,17 @@ public final class LostExecutors {
 
     /**
      * Whether this driver has lost an executor since it began, whose tasks may still write (F4), or
-     * does not reach one. Also true when that cannot be told. The runtime has no other answer to
-     * this question (F559).
+     * does not reach one. Also true when that is not known. The runtime has no other answer to this
+     * question (F559).
      */
     public static boolean lost(SparkContext asked) {
         return lost(asked, LostExecutors::hasUnreached);
+    }
+
+    /** The same of this JVM's driver. */
+    static boolean lost() {
+        SparkContext asked = driver;
+        return lost(asked, context -> context != null && hasUnreached(context));
     }
 
     static boolean lost(SparkContext asked, Predicate<SparkContext> hasUnreached) {
@@ -82,8 +92,8 @@ public final class LostExecutors {
 
     /**
      * Whether this driver has an executor that it does not reach and has not given up yet. Its
-     * connection has ended, and why is not known: from then on the scheduler counts none of its
-     * tasks, nobody is told that it was lost, and it may still run and write (F598).
+     * connection has ended for an unknown reason: from then on the scheduler counts none of its
+     * tasks, no event says that it was lost, and it may still run and write (F598).
      */
     public static boolean hasUnreached(SparkContext asked) {
         return asked.schedulerBackend() instanceof CoarseGrainedSchedulerBackend
@@ -96,12 +106,16 @@ public final class LostExecutors {
     }
 
     /**
-     * How often rows may have been computed again since this JVM began: executors that its driver
-     * has lost, and stages that were repeated because their input was lost. {@link #UNKNOWN} when
-     * the number cannot be told.
+     * Number of times that rows may have been computed again since this JVM began: executors that
+     * its driver has lost, and stages that were repeated because their input was lost. {@link
+     * #UNKNOWN} when the number is not known.
      */
     public static long recomputed() {
-        long lost = counted.applyAsLong(EVENTS_MILLIS);
+        return recomputed(EVENTS_MILLIS);
+    }
+
+    private static long recomputed(long waitMillis) {
+        long lost = counted.applyAsLong(waitMillis);
         return lost == UNKNOWN ? UNKNOWN : lost + DriverEvents.OF_THIS_JVM.repeated();
     }
 
@@ -111,19 +125,28 @@ public final class LostExecutors {
      */
     void begins(String instant) {
         kept.remove(instant); // it is not completed any more
-        atBegin.put(instant, lost.applyAsLong(0));
+        atBegin.put(instant, recomputed.applyAsLong(0));
     }
 
     /**
-     * Of these completed instants, returns those for which no lost executor can have written. The
-     * records of the others are kept: their owner cannot leave, and they are swept once it and its
-     * executors are proven dead.
+     * Of these completed instants, returns those for which no lost executor and no earlier try of a
+     * stage can have written. The records of the others are kept: their owner cannot leave, and
+     * they are swept once it and its executors are proven dead.
      */
     List<String> untouched(List<String> completed) {
         if (completed.isEmpty()) {
             return completed;
         }
-        return untouched(completed, lost.applyAsLong(EVENTS_MILLIS));
+        return untouched(completed, number());
+    }
+
+    /**
+     * {@link #UNKNOWN} while an executor is not reached: its tasks are forgotten and may have run
+     * elsewhere, and its loss is not counted yet (F600).
+     */
+    private long number() {
+        // in this order: an executor that is given up in between is counted
+        return hasUnreached.getAsBoolean() ? UNKNOWN : recomputed.applyAsLong(EVENTS_MILLIS);
     }
 
     private List<String> untouched(List<String> completed, long now) {
@@ -133,9 +156,9 @@ public final class LostExecutors {
     }
 
     /**
-     * Of these completed instants, and of those of earlier releases for which it could not be told,
-     * returns those whose records may be deleted with this release. A driver whose events are late
-     * cannot tell; it is asked again with the next commit (F536).
+     * Returns those whose records may be deleted with this release, among these completed instants
+     * and those of earlier releases whose end was not known. A driver whose events are late, or
+     * that does not reach an executor, cannot tell; it is asked again with the next commit (F536).
      */
     List<String> forgettable(List<String> completed) {
         if (completed.isEmpty()) {
@@ -155,7 +178,7 @@ public final class LostExecutors {
     /** Nothing that fails here keeps the lock (F561). Spark's code throws undeclared exceptions. */
     private long numberAtRelease() {
         try {
-            return lost.applyAsLong(EVENTS_MILLIS);
+            return number();
         } catch (Exception e) {
             System.err.println("whether an executor was lost is not known: " + e);
             if (e instanceof InterruptedException) {

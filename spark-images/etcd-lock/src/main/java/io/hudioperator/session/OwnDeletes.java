@@ -10,7 +10,7 @@ import org.apache.hudi.common.model.DefaultHoodieRecordPayload;
 /**
  * The options with which a write deletes the rows that have a certain value in a certain column. A
  * program may not set them: an insert would store such rows (F108). The deletes that this process
- * makes of a program's own do, and are known by a number that is made anew in each process.
+ * makes of a program's own do, and are known by a number that is new in each process.
  */
 public final class OwnDeletes {
     private static final String OPERATION = "hoodie.datasource.write.operation";
@@ -32,8 +32,9 @@ public final class OwnDeletes {
 
     /**
      * Whether this option of a write comes from {@link #options}, and the write is an upsert. A
-     * program that takes the number here deletes rows of its own by a mark of its own, with their
-     * ordering value, as {@code _hoodie_is_deleted} does: no row of others, and none is stored.
+     * program that copies the number deletes its own rows by its own mark, with their ordering
+     * value, as {@code _hoodie_is_deleted} does: it deletes no row of others, and no such row is
+     * stored.
      */
     public static boolean has(Properties write, String option) {
         return NAMES.contains(option)

@@ -172,7 +172,7 @@ public final class OwnInstants {
         }
     }
 
-    /** What was recorded or claimed without a task that runs already. */
+    /** Adds an instant that was recorded or claimed without a task that runs already. */
     private void owns(String instant) {
         lostExecutors.begins(instant);
         givenUp.remove(instant);
@@ -321,7 +321,7 @@ public final class OwnInstants {
         return lostExecutors.forgettable(completed);
     }
 
-    /** What the writes of a program leave pending. */
+    /** Writes of a program that are left pending. */
     LeftWrites left() {
         return left;
     }

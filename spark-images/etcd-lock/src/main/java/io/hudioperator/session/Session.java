@@ -164,14 +164,14 @@ public final class Session {
         return WallClock.refused();
     }
 
-    /** How long the last acquire waited, in milliseconds. */
+    /** Wait of the last acquire, in milliseconds. */
     public long lastLockWait() {
         return lastLockWait;
     }
 
     /**
-     * How many of the next commits may yield to writers of higher priority. The runtime sets it
-     * before each write; the default is none.
+     * Limit on yields of the next commits to writers of higher priority. The runtime sets it before
+     * each write; the default is none.
      */
     public void mayYield(int times) {
         yieldsLeft = times;
@@ -367,7 +367,7 @@ public final class Session {
         return protocol.clockWhileFree();
     }
 
-    /** What the threads of this process have read of the table. */
+    /** Reads of the table by the threads of this process. */
     public TableReads reads() {
         return reads;
     }
@@ -447,9 +447,9 @@ public final class Session {
     }
 
     /**
-     * From now on, what a write leaves pending is given up once it is over and none of its tasks
-     * runs any more ({@link LeftWrites}). For the driver of a program; the runtime gives up what it
-     * has begun by itself.
+     * From now on, an instant that a write leaves pending is given up once the write is over and
+     * none of its tasks runs any more ({@link LeftWrites}). For the driver of a program; the
+     * runtime gives up what it has begun by itself.
      */
     public void giveUpLeftWrites(SparkContext context) {
         instants.left().watch(context, "hudi-operator-left-writes-" + tableId);
@@ -523,6 +523,9 @@ public final class Session {
         try {
             if (protocol.acquireUnknown() || !instantProtocol.pendingInstants().isEmpty()) {
                 return false;
+            }
+            if (instants.gaveUp() && LostExecutors.lost()) {
+                return false; // its executor may still write for that instant (F4, F602)
             }
             liveness.leaves();
             if (!registration.cleanExit()) {

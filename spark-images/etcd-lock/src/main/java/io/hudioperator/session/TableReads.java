@@ -23,10 +23,10 @@ import org.apache.hudi.storage.StorageConfiguration;
  *
  * <p>What a statement reads itself ({@code UPDATE}, {@code MERGE INTO}, the rows of a frame that is
  * saved) counts for that statement in addition. It replaces nothing that the program has read
- * before, because a value in the statement may come from such a read (F88). So does what the
- * runtime looks up in the table for a write (F424), and a query that was made and not executed
- * (F441). What such a statement also gives to its program counts for later writes, beside what the
- * program has read before (F449).
+ * before, because a value in the statement may come from such a read (F88). The same holds for
+ * lookups of the runtime in the table for a write (F424), and for a query that was made and not
+ * executed (F441). Rows that such a statement also gives to its program count for later writes,
+ * beside the program's earlier reads (F449).
  */
 public final class TableReads {
     private static final int MAX_WRITES = 10_000;
@@ -103,13 +103,13 @@ public final class TableReads {
         /** Null when nothing was read that the write could be based on. */
         public final Base base;
         /**
-         * What its thread has read since its write before, a part of {@link #base}, with what its
-         * statement has read; null when that is nothing.
+         * Reads of its thread since the previous write, a part of {@link #base}, with the reads of
+         * its statement; null when there are none.
          */
         public final Base own;
         /**
-         * What was read to find the versions of the records that this delete names, and nothing
-         * else; null when that is nothing. {@link #base} and {@link #own} are without it.
+         * Reads that only find the versions of the records that this delete names; null when there
+         * are none. {@link #base} and {@link #own} are without them.
          */
         public final Base found;
 
@@ -162,9 +162,9 @@ public final class TableReads {
         private String scope;
         /** Number of the thread's last write; 0 when there is none. */
         private long wrote;
-        /** What that write was based on, without its own statement's reads. */
+        /** Reads that the write was based on, without its own statement's reads. */
         private Base given;
-        /** What the current statement has read. */
+        /** Reads of the current statement. */
         private Base statement;
         /** Whether the current statement writes this table. */
         private boolean ownStatement = true;
@@ -172,9 +172,9 @@ public final class TableReads {
         private boolean looksUp;
         /** Whether that is for a delete. */
         private boolean deletes;
-        /** What has been looked up for the next write. */
+        /** Lookups for the next write. */
         private Base lookedUp;
-        /** What the next write, a delete, has read to find what it deletes. */
+        /** Reads of the next write, a delete, that find the records to delete. */
         private Base found;
         /** Whether a batch of the runtime is being written: its writes are tries of one write. */
         private boolean inBatch;
@@ -182,15 +182,15 @@ public final class TableReads {
         private boolean tries;
         /** Whether a function of the program is asked for its rows. */
         private boolean asks;
-        /** What has been read for that try. */
+        /** Reads for that try. */
         private Base asked;
         /** The rows of the table that the function has read in the last try. */
         private Base askedRows;
-        /** What statements of this thread give to the program since its last write. */
+        /** Reads that statements of this thread gave to the program since its last write. */
         private Base handed;
         /** The last that statements gave to the program before its last write. */
         private Base lastHanded;
-        /** What this thread has read while it worked for another one, since its last write. */
+        /** Reads of this thread while it worked for another one, since its last write. */
         private Base forAnother;
 
         private OfThread(long id) {
@@ -242,9 +242,8 @@ public final class TableReads {
     }
 
     /**
-     * This thread has made a query of the table. What it writes next may be that query, so this
-     * counts for that write; but no rows are in the program's hands that would replace older ones
-     * (F441).
+     * This thread has made a query of the table. Its next write may be that query, so this counts
+     * for that write; but no rows are in the program's hands that would replace older ones (F441).
      */
     public synchronized void queried(Base base) {
         note(base, false);
@@ -287,8 +286,8 @@ public final class TableReads {
     }
 
     /**
-     * Until {@link #batchEnds}, the writes of this thread are tries of one write: what the program
-     * has read before counts for each of them (F442).
+     * Until {@link #batchEnds}, the writes of this thread are tries of one write: the program's
+     * earlier reads count for each of them (F442).
      */
     public synchronized void batchBegins() {
         OfThread mine = ofThisThread();
@@ -345,8 +344,8 @@ public final class TableReads {
     }
 
     /**
-     * This thread begins a statement that writes. What an earlier one has read that failed before
-     * its write began is not in this one's rows (F379).
+     * This thread begins a statement that writes. Reads of an earlier one that failed before its
+     * write began are not in this one's rows (F379).
      *
      * @param own whether it writes this table
      */
@@ -384,8 +383,8 @@ public final class TableReads {
     }
 
     /**
-     * A delete has read rows of the table to find the versions of the records that it names. Which
-     * records these are does not come from there (F425).
+     * A delete has read rows of the table to find the versions of the records that it names. The
+     * choice of these records does not come from there (F425).
      */
     public synchronized void readByDelete(Base base) {
         OfThread mine = ofThisThread();
@@ -435,7 +434,7 @@ public final class TableReads {
     }
 
     /**
-     * What was read so far does not count for the next write if it reads again.
+     * Reads so far do not count for the next write if it reads again.
      *
      * @param carried what statements gave to the program before: it stays until they give something
      *     again, as what actions gave stays until the next one (F446)

@@ -14,8 +14,8 @@ import scala.collection.Seq;
 /**
  * Makes each statement see the current state of its tables. Spark caches what a table's name
  * referred to at its first use, including its files, and an {@code UPDATE} would rewrite rows from
- * that old state. Each session has its own cache: the write of one leaves that of another as it is.
- * Also refuses what only the parsed text says.
+ * that old state. Each session has its own cache: the write of one leaves that of another
+ * unchanged. Also refuses what only the parsed text says.
  */
 public final class GuardedParser implements ParserInterface {
     private final SparkSession session;

@@ -20,7 +20,7 @@ import scala.collection.Seq;
 /**
  * Whether executors may hold rows of a batch since before its write began: cached rows, checkpoints
  * and blocks of a shuffle of an RDD. When the executor that held them is lost, they are computed
- * anew, and a batch before this one may have been made from the old ones (F172).
+ * again, and a batch before this one may have been made from the old ones (F172).
  */
 public final class HeldRows {
     private HeldRows() {}

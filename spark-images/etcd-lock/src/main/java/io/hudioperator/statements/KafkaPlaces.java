@@ -18,7 +18,7 @@ import scala.collection.JavaConverters;
 import scala.collection.Seq;
 
 /**
- * Which record of Kafka each row of a batch was made from (F383).
+ * Record of Kafka that each row of a batch was made from (F383).
  *
  * <p>The columns that say so are not part of the batch: the source's schema and {@code
  * transform.sql} leave them out. They are carried through the plan of the rows, as long as each row
@@ -38,7 +38,7 @@ public final class KafkaPlaces {
 
     /**
      * The rows, and three more columns: topic, partition and offset of the record ({@code PLACE} of
-     * values.py). Only the rows when the plan does not tell, as when a row is made from several
+     * values.py). Only the rows when the plan does not show it, as when a row is made from several
      * records.
      */
     public static Dataset<Row> located(Dataset<Row> rows) {

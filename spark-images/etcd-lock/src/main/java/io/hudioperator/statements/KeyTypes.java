@@ -12,10 +12,9 @@ import org.apache.spark.sql.types.StructType;
  * Types of the columns that say which record a row belongs to.
  *
  * <p>A comparison of two types casts one of them, and a cast can give two values the same: of two
- * numbers that differ after the 53rd bit, or of a text that is no number and null (F327). Where
- * Hudi compares, it compares texts: {@code 3} is not {@code 3.0}, nor {@code 1.50} {@code 1.5}. A
- * delete finds no record then (F366), and an upsert that makes the column wider adds a second one
- * (F367).
+ * numbers that differ after the 53rd bit, or of a text that is no number and null (F327). Hudi
+ * compares texts: {@code 3} differs from {@code 3.0}, and {@code 1.50} from {@code 1.5}. A delete
+ * finds no record then (F366), and an upsert that makes the column wider adds a second one (F367).
  */
 final class KeyTypes {
     private static final Set<DataType> WHOLE =
@@ -57,7 +56,7 @@ final class KeyTypes {
         return given.equals(needed) || WHOLE.contains(given) && WHOLE.contains(needed);
     }
 
-    /** Null when there is no such column. Of a nested field the names are parted by dots. */
+    /** Null when there is no such column. The names of a nested field are separated by dots. */
     private static DataType type(StructType schema, String name) {
         DataType found = schema;
         for (String part : name.split("\\.")) {

@@ -28,17 +28,17 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * Which record of the table a row of the source of a {@code MERGE INTO} belongs to. The statement
- * says it in {@code ON}. Hudi looks for it by key and partition, which it takes from columns of the
- * source, by their names where it can.
+ * Match between the rows of the source of a {@code MERGE INTO} and the records of the table. The
+ * statement defines it in {@code ON}. Hudi looks for a record by key and partition, which it takes
+ * from columns of the source, by their names where it can.
  */
 final class MergeKeys {
     private final MergeIntoTable merge;
     private final Set<String> keys;
     private final Set<String> partitions;
-    /** What {@code ON} compares columns of the key and of the partition with. */
+    /** Values that {@code ON} compares with columns of the key and of the partition. */
     private final Map<String, Expression> compared = new TreeMap<>();
-    /** Whatever else it compares. */
+    /** All other comparisons. */
     private final Set<String> others = new TreeSet<>();
 
     MergeKeys(MergeIntoTable merge, HoodieTableConfig table) {

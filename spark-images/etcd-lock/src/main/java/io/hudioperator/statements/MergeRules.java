@@ -204,7 +204,7 @@ final class MergeRules {
         return found;
     }
 
-    /** What each updating or inserting clause sets, by column. */
+    /** Values that each updating or inserting clause sets, by column. */
     private static List<Map<String, Expression>> values(Seq<MergeAction> actions) {
         List<Map<String, Expression>> found = new ArrayList<>();
         for (MergeAction action : MergeKeys.list(actions)) {

@@ -24,8 +24,8 @@ import scala.collection.Iterator;
 import scala.collection.Seq;
 
 /**
- * What the SQL of a HudiWriter may be: one query over its views, which computes rows and does
- * nothing else. It is judged as Spark's own parser reads it, before it is analyzed (F133).
+ * Rules for the SQL of a HudiWriter: one query over its views, which computes rows and does nothing
+ * else. It is judged as Spark's own parser reads it, before it is analyzed (F133).
  */
 public final class QueryRules {
     private static final String ANALYSIS = "org.apache.spark.sql.catalyst.";

@@ -81,7 +81,7 @@ final class Relations {
         return source.getClass().getSimpleName().equals("EmptyRelation");
     }
 
-    /** The table that a statement changes; null when it is none of Hudi's, or not known. */
+    /** The table that a statement changes; null when it is not a Hudi table, or not known. */
     static HoodieTableMetaClient target(LogicalPlan plan, SparkSession spark) {
         Iterator<LogicalPlan> leaves = plan.collectLeaves().iterator();
         while (leaves.hasNext()) {

@@ -24,7 +24,7 @@ import scala.collection.Seq;
  * a shuffle delivers its blocks, or come from a source that has other rows at another time (F165).
  */
 public final class RepeatablePlan {
-    /** Which rows they keep, or the numbers they give, depends on the order of their input. */
+    /** Operators whose rows, or whose numbers, depend on the order of their input. */
     private static final Set<String> BY_ORDER = Set.of(
             "LocalLimit",
             "GlobalLimit",

@@ -87,7 +87,7 @@ final class SavedColumns {
         }
     }
 
-    /** Whether the table's type has each value of the given one, so that it stays as it is. */
+    /** Whether the table's type has each value of the given one, so that it stays unchanged. */
     static boolean isTaken(DataType given, DataType there) {
         if (given.equals(there) || given.equals(DataTypes.NullType)) {
             return true;

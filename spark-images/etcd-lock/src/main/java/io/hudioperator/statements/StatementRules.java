@@ -135,9 +135,9 @@ public final class StatementRules {
     private final Set<Object> seen = Collections.newSetFromMap(new IdentityHashMap<>());
     /** Whether a read belongs only to a statement that writes. */
     private boolean byStatement;
-    /** Whether the statement of this plan tells its program what it has read. */
+    /** Whether the statement of this plan gives data that it has read to its program. */
     private boolean observes;
-    /** What the statement of this plan reads. */
+    /** Reads of the statement of this plan. */
     private final List<Runnable> handed = new ArrayList<>();
 
     private StatementRules(SparkSession spark, boolean byStatement) {
@@ -245,8 +245,8 @@ public final class StatementRules {
 
     /**
      * Whether a plan is made for a statement that writes. Spark plans the query of most of them
-     * before it runs them, and subqueries in threads of its own (F440). Hudi runs no query of the
-     * table in an execution of its own within a statement.
+     * before it runs them, and subqueries in separate threads (F440). Hudi runs no query of the
+     * table in a separate execution within a statement.
      */
     private static boolean isStatementsQuery() {
         scala.Option<SparkSession> active = SparkSession.getActiveSession();
@@ -434,8 +434,8 @@ public final class StatementRules {
     }
 
     /**
-     * Refuses to read the metadata table. What it says of keys and values would be as old as it is,
-     * and nobody would know (F445).
+     * Refuses to read the metadata table. Its keys and values would be stale, and nobody would know
+     * (F445).
      */
     private static void requireNoMetadata(String path) {
         String data = path.replaceAll("/[.]hoodie/metadata/*$", "");
@@ -673,7 +673,7 @@ public final class StatementRules {
      */
     private static void requireKeys(List<String> columns, List<String> identity) {
         for (String column : identity) {
-            // Of a nested field, the column that has it.
+            // The column that contains a nested field.
             if (!columns.contains(column.split("\\.", 2)[0])) {
                 throw Statements.refusal(
                         "a write of rows without the column " + column
@@ -685,8 +685,8 @@ public final class StatementRules {
     }
 
     /**
-     * What the rows of a save must be like in this table. Of a delete also that there is a commit
-     * with rows: Hudi takes its schema from the last one, and fails without (F332).
+     * Checks the rows of a save against the table. For a delete it also checks that there is a
+     * commit with rows: Hudi takes its schema from the last one, and fails without (F332).
      */
     private void requireColumns(SaveIntoDataSourceCommand save, String operation, Map<String, String> options) {
         scala.Option<String> path = save.options().get("path");
@@ -751,7 +751,7 @@ public final class StatementRules {
 
     /**
      * Hudi derives the schema of a write from its rows and from the table, and sets this option. A
-     * program's own value would win: files that the write makes anew would lose the columns that it
+     * program's own value would win: files that the write creates would lose the columns that it
      * leaves out, also for rows of others (F297).
      */
     private static void requireOwnSchema(boolean isSaid) {
@@ -763,8 +763,8 @@ public final class StatementRules {
 
     /**
      * Hudi carries a statement out as a write with an operation, for which the session's own is
-     * taken: with {@code delete} an {@code UPDATE} deletes its rows. Where the session leaves out
-     * rows whose keys are known, {@code UPDATE} and {@code MERGE INTO} change nothing, and succeed
+     * taken: with {@code delete} an {@code UPDATE} deletes its rows. If the session leaves out rows
+     * whose keys are known, {@code UPDATE} and {@code MERGE INTO} change nothing, and succeed
      * (F330).
      */
     private void requireOwnOperation(String statement) {
@@ -819,7 +819,7 @@ public final class StatementRules {
         }
     }
 
-    /** Hudi's catalog turns this into a command of its own only when it runs (F64). */
+    /** Hudi's catalog turns this into Hudi's own command only when it runs (F64). */
     private void drop(DropTable drop) {
         if (drop.child() instanceof ResolvedIdentifier) {
             Identifier name = ((ResolvedIdentifier) drop.child()).identifier();

@@ -11,8 +11,8 @@ import org.apache.spark.sql.hudi.command.procedures.Procedure;
 import scala.collection.Iterator;
 
 /**
- * What programs may do to a Hudi table: one verdict for each statement, procedure and way to save.
- * Anything that is not listed is refused.
+ * Allowed operations of programs on a Hudi table: one verdict for each statement, procedure and way
+ * to save. Anything that is not listed is refused.
  */
 final class Statements {
     private static final JsonNode LIST = load();
@@ -40,8 +40,8 @@ final class Statements {
     }
 
     /**
-     * By mode and operation, in lower case. An empty operation stands for all operations that are
-     * not listed with that mode.
+     * By mode and operation, in lower case. An empty operation means all operations that are not
+     * listed with that mode.
      */
     static Statements save(String mode, String operation) {
         String what = "saving with mode " + mode + (operation.isEmpty() ? "" : " and operation " + operation);

@@ -1,6 +1,6 @@
 /**
- * What a user's program may do: each plan of Spark SQL is inspected before it runs, and anything
- * that the list in {@code statements.json} does not name is refused.
+ * Rules for a user's program: each plan of Spark SQL is inspected before it runs, and anything that
+ * the list in {@code statements.json} does not name is refused.
  *
  * <p>It uses {@code session} and {@code contract}, and no other package uses it; the Spark
  * extension in the root calls it. It guarantees that the state of the table that a thread reads is

@@ -9,9 +9,9 @@ import org.apache.avro.generic.GenericRecord;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What a commit's own metadata must not say. The completed file is the last thing that is written
- * of a commit, in every mode and by every way to write, so a commit that is refused here has
- * changed nothing that a reader sees.
+ * Rules for a commit's own metadata. The completed file is the last file that is written of a
+ * commit, in every mode and by every way to write, so a commit that is refused here has changed
+ * nothing that a reader sees.
  */
 final class CommitRules {
     private static final String STATS = "partitionToWriteStats";
@@ -46,8 +46,8 @@ final class CommitRules {
     }
 
     /**
-     * Hudi leaves out the rows of an insert that are marked as deleted, without deleting anything,
-     * and tells nobody (F108).
+     * Hudi leaves out the rows of an insert that are marked as deleted, without deleting anything
+     * and without an error (F108).
      */
     private static void requireNoDeletes(Path path, String operation, Map<?, ?> stats) throws TimelineRefusedException {
         for (Map.Entry<?, ?> partition : stats.entrySet()) {

@@ -18,9 +18,9 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Where files of a write may be created. Hudi builds the path of a data file from values of rows,
- * and Hadoop resolves {@code ..} in it, so a file could land outside the table or in the metadata
- * table. Tasks of executors write these files; they know the table from the configuration.
+ * Folders in which files of a write may be created. Hudi builds the path of a data file from values
+ * of rows, and Hadoop resolves {@code ..} in it, so a file could land outside the table or in the
+ * metadata table. Tasks of executors write these files; they know the table from the configuration.
  */
 public final class DataFiles {
     /**
@@ -40,8 +40,8 @@ public final class DataFiles {
             Pattern.compile("\\.?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}.*|.+\\.parquet");
 
     /**
-     * Partitions that have no other one in their way. It stays so: whoever creates another one
-     * later finds the metadata of this one.
+     * Partitions that have no other one in their way. It stays so: a later creator of another one
+     * finds the metadata of this one.
      */
     private static final Set<String> APART = ConcurrentHashMap.newKeySet();
 
@@ -148,8 +148,8 @@ public final class DataFiles {
      *
      * <p>A partition's metadata is looked at before it is created, so that a refusal leaves nothing
      * behind, and again before the first data file in it: of two writers that create both at once,
-     * neither sees the other's before, but at least one does afterwards (F171). So does whoever
-     * finds the metadata of a partition that was never committed.
+     * neither sees the other's before, but at least one does afterwards (F171). A writer that finds
+     * the metadata of a partition that was never committed checks again, too.
      */
     private static void requireBesideOthers(String base, Path file, FileSystem fs) throws IOException {
         Path folder = file.getParent();

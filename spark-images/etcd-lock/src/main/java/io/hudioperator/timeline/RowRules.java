@@ -23,9 +23,10 @@ import org.apache.hudi.storage.StorageConfiguration;
 import org.apache.hudi.storage.StoragePath;
 
 /**
- * What the rows of one table may be. Read from the table's properties in the driver before user
- * code runs, and sent to its executors. The runtime checks the rows of sources by the same rules
- * before Hudi gets them (values.py); these are for programs, which write their rows themselves.
+ * Rules for the rows of one table. They are read from the table's properties in the driver before
+ * user code runs, and sent to its executors. The runtime checks the rows of sources by the same
+ * rules before Hudi gets them (values.py); these are for programs, which write their rows
+ * themselves.
  */
 final class RowRules {
     private static final String TYPE = "rows.type";

@@ -185,7 +185,7 @@ public final class TimelineGuard {
             throw ErrorCode.NOT_OWNER.refusal("only table version 9 is supported: " + what);
         }
         // The metadata table is written under the lock or as part of an own instant and has no
-        // records of its own. For a temporary file the rename is checked.
+        // separate records. For a temporary file the rename is checked.
         if (target.metadataTable || target.temporary) {
             if (target.instant == null || !session.instants().ownsPending(target.instant)) {
                 session.instants().requireHeldHere(what);

@@ -95,7 +95,7 @@ class EtcdFacadeTest {
 
     @Test
     void aLostAnswerOfCompareAndSetIsFoundOut() {
-        FaultyEtcd faulty = new FaultyEtcd(table.client, "/hudi");
+        FaultyEtcd faulty = new FaultyEtcd(table.client);
         EtcdFacade facade =
                 new EtcdFacade(faulty, table.keys.prefix(), table.keys.tablePrefix(), table.keys.controlPrefix());
         faulty.loseAnswerOf(t -> true);

@@ -217,12 +217,12 @@ class KeepAlivesTest {
         GrpcEtcdClient one = client();
         GrpcEtcdClient other = client();
         long lease = other.grantLease(TTL);
-        one.txn(Txn.when().then(Txn.Op.get("/probe")));
+        one.txn(Txn.when().then(Txn.Op.get("/hudi/tables/probe")));
         one.close();
         one.close();
         assertEquals(TTL, other.keepAlive(lease));
         assertEquals(1, relay.connections());
-        assertThrows(EtcdException.class, () -> one.txn(Txn.when().then(Txn.Op.get("/probe"))));
+        assertThrows(EtcdException.class, () -> one.txn(Txn.when().then(Txn.Op.get("/hudi/tables/probe"))));
         assertThrows(EtcdException.class, () -> one.keepAlive(lease));
         other.close();
         TestTable.await(Duration.ofSeconds(5), "it is closed", () -> relay.connections() == 0);

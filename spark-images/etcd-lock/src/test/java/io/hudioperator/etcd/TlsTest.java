@@ -191,8 +191,7 @@ class TlsTest {
         issueTraditional("pkcs1", "rsa");
         issueTraditional("sec1", "ec");
         Map<String, String> writer = identity("ca", "hudi-writer");
-        try (EtcdServer etcd =
-                EtcdServer.startedWithTls(file("ca.crt"), file("server.crt"), file("server.key"), writer)) {
+        try (EtcdServer etcd = EtcdServer.startedWithTls(folder, "ca.crt", "server", writer)) {
             assertEquals("v", read(etcd, writer));
             assertEquals("v", read(etcd, identity("ca", "pkcs1")));
             assertEquals("v", read(etcd, identity("ca", "sec1")));

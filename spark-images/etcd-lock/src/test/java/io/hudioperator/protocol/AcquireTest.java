@@ -165,7 +165,7 @@ class AcquireTest {
 
     @Test
     void aLostAnswerOnTheNetworkEndsWithTheLock() throws Exception {
-        try (DropProxy proxy = new DropProxy(EtcdServer.shared().port())) {
+        try (DropProxy proxy = EtcdServer.shared().proxy()) {
             Session session = table.session("ns.a", Map.of("endpoints", proxy.endpoint()));
             table.faults(session).before(FaultyEtcd.puts(table.keys.lock()), () -> swallowForAMoment(proxy));
             assertTrue(table.acquire(session, 10_000));

@@ -138,7 +138,7 @@ class RegistrationTest {
         table.admit("ns.late");
         Map<String, String> settings = table.settings("ns.late");
         EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
-        FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcd), etcd.prefix);
+        FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcd));
         faulty.hold(t -> t.then.stream().anyMatch(op -> op.key.contains("/writer/")));
         Session session = OpenSessions.open(settings, Map.of(), faulty, etcd, (c, w) -> {});
         assertTrue(faulty.holdsSomething());
@@ -218,7 +218,7 @@ class RegistrationTest {
         table.admit("ns.a");
         Map<String, String> settings = table.settings("ns.a");
         EtcdSettings etcd = EtcdSettings.of(settings, Map.of());
-        FaultyEtcd denies = new FaultyEtcd(new GrpcEtcdClient(etcd), etcd.prefix);
+        FaultyEtcd denies = new FaultyEtcd(new GrpcEtcdClient(etcd));
         denies.refuse(txn -> txn.then.stream().anyMatch(op -> op.key.contains("/writer/")));
         assertCode(
                 ErrorCode.ETCD_SILENT,
@@ -274,7 +274,7 @@ class RegistrationTest {
 
     @Test
     void silenceHaltsTheProcess() throws Exception {
-        try (DropProxy proxy = new DropProxy(EtcdServer.shared().port())) {
+        try (DropProxy proxy = EtcdServer.shared().proxy()) {
             Session session = table.session(
                     "ns.a",
                     Map.of(

@@ -11,12 +11,15 @@ import java.util.Properties;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.StageInfo;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import scala.Option;
 import scala.collection.JavaConverters;
 
 /**
@@ -51,7 +54,9 @@ class DriverEventsTest {
     }
 
     private void deliver(SparkListenerEvent event) {
-        if (event instanceof SparkListenerExecutorRemoved) {
+        if (event instanceof SparkListenerExecutorAdded) {
+            events.onExecutorAdded((SparkListenerExecutorAdded) event);
+        } else if (event instanceof SparkListenerExecutorRemoved) {
             events.onExecutorRemoved((SparkListenerExecutorRemoved) event);
         } else if (event instanceof SparkListenerJobStart) {
             events.onJobStart((SparkListenerJobStart) event);
@@ -63,7 +68,31 @@ class DriverEventsTest {
     }
 
     private void loses(String executor) {
+        send(new SparkListenerExecutorAdded(0, executor, null));
+        removes(executor);
+    }
+
+    private void removes(String executor) {
         send(new SparkListenerExecutorRemoved(0, executor, "of the test"));
+    }
+
+    /** A stage begins for the first time, or again. */
+    static SparkListenerStageSubmitted stage(int attempt) {
+        StageInfo info = new StageInfo(
+                7,
+                attempt,
+                "of the test",
+                1,
+                JavaConverters.asScalaBuffer(List.of()),
+                JavaConverters.asScalaBuffer(List.of()),
+                "",
+                null,
+                JavaConverters.asScalaBuffer(List.of()),
+                Option.empty(),
+                0,
+                false,
+                0);
+        return new SparkListenerStageSubmitted(info, new Properties());
     }
 
     private void begins(int job) {
@@ -77,6 +106,16 @@ class DriverEventsTest {
         loses("2");
         assertEquals(2, events.lost(5_000));
         assertEquals(2, events.lost(0));
+    }
+
+    /** F601: Spark tells of their end, too, and of one that it has given up a second time. */
+    @Test
+    void whoNeverRegisteredWasNotLost() {
+        removes("3");
+        assertEquals(0, events.lost(5_000));
+        loses("3");
+        removes("3");
+        assertEquals(1, events.lost(5_000));
     }
 
     /** F560. */

@@ -146,7 +146,7 @@ class EtcdFaultsTest {
     @Tag("extra")
     void aWaiterWhoseWatchWasCutOverACompactionIsServed() throws Exception {
         try (EtcdServer etcd = EtcdServer.started(1);
-                DropProxy proxy = new DropProxy(etcd.port());
+                DropProxy proxy = etcd.proxy();
                 TestTable table = new TestTable(etcd)) {
             Session holder = table.session("ns.holder");
             Session waiter = table.session("ns.waiter", Map.of("endpoints", proxy.endpoint()));

@@ -12,7 +12,8 @@ class LostExecutorsTest {
     private static final String FIRST = "20260101000000001";
     private static final String SECOND = "20260101000000002";
     private long lost;
-    private final LostExecutors executors = new LostExecutors(wait -> lost);
+    private boolean unreached;
+    private final LostExecutors executors = new LostExecutors(wait -> lost, () -> unreached);
 
     @AfterEach
     void nothingIsCounted() {
@@ -122,10 +123,44 @@ class LostExecutorsTest {
         assertTrue(LostExecutors.lost(null, c -> true));
     }
 
+    /** F600: its tasks were computed elsewhere, and the job has ended before Spark gives it up. */
+    @Test
+    void anExecutorIsNotReachedAtTheRelease() {
+        executors.begins(FIRST);
+        unreached = true;
+        assertEquals(List.of(), executors.untouched(List.of(FIRST)));
+        assertEquals(List.of(), release(FIRST));
+        unreached = false; // it has answered again
+        executors.begins(SECOND);
+        assertEquals(List.of(SECOND, FIRST), release(SECOND));
+        executors.begins(FIRST);
+        unreached = true;
+        assertEquals(List.of(), release(FIRST));
+        unreached = false;
+        lost = 1; // it is given up
+        executors.begins(SECOND);
+        assertEquals(List.of(SECOND), release(SECOND));
+    }
+
+    /** F600: tasks of a stage's first try end at some time, whether an executor is lost or not. */
+    @Test
+    void aStageWasRepeatedMeanwhile() {
+        LostExecutors ofThisJvm = new LostExecutors();
+        ofThisJvm.begins(FIRST);
+        assertEquals(List.of(FIRST), ofThisJvm.untouched(List.of(FIRST)));
+        DriverEvents.OF_THIS_JVM.onStageSubmitted(DriverEventsTest.stage(0));
+        assertEquals(List.of(FIRST), ofThisJvm.untouched(List.of(FIRST)));
+        DriverEvents.OF_THIS_JVM.onStageSubmitted(DriverEventsTest.stage(1));
+        assertEquals(List.of(), ofThisJvm.untouched(List.of(FIRST)));
+        ofThisJvm.begins(SECOND);
+        assertEquals(List.of(SECOND), ofThisJvm.untouched(List.of(SECOND)));
+    }
+
     /** F561: Spark throws exceptions that it does not declare. */
     @Test
     void whateverFailsIsNotKnown() {
-        LostExecutors failing = new LostExecutors(wait -> wait == 0 ? 0 : LostExecutorsTest.<RuntimeException>thrown());
+        LostExecutors failing =
+                new LostExecutors(wait -> wait == 0 ? 0 : LostExecutorsTest.<RuntimeException>thrown(), () -> false);
         failing.begins(FIRST);
         assertEquals(List.of(), failing.forgettable(List.of(FIRST)));
         assertTrue(Thread.interrupted(), "the caller is told of the interrupt");

@@ -180,6 +180,21 @@ class ReleaseTest {
         assertNull(table.instant(instant));
     }
 
+    /** F602: Spark closes the session when it ends, whatever the runtime has decided. */
+    @Test
+    void whoGaveUpAnInstantAndLostAnExecutorDoesNotLeave() {
+        session.release();
+        assertFalse(session.close(), "its instant is pending");
+        assertTrue(session.abandon(instant));
+        LostExecutors.countedBy(null, wait -> 1);
+        assertFalse(session.close());
+        LostExecutors.countedBy(null, wait -> LostExecutors.UNKNOWN);
+        assertFalse(session.close(), "whether one was lost is not known");
+        assertNotNull(table.etcd.get("writer/" + session.inc()));
+        LostExecutors.countedBy(null, wait -> 0);
+        assertTrue(session.close());
+    }
+
     private void commitsAnother() throws IOException {
         assertTrue(table.acquire(session));
         String second = TestTable.time(2);

@@ -31,16 +31,18 @@ public final class DropProxy implements AutoCloseable {
     private final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
     private final int target;
+    private final String scheme;
     private volatile Mode mode = Mode.PASS;
     private Predicate<String> stalled = source -> false;
 
-    public DropProxy(int target) throws IOException {
+    DropProxy(int target, String scheme) throws IOException {
         this.target = target;
+        this.scheme = scheme;
         daemon(this::accept);
     }
 
     public String endpoint() {
-        return "http://127.0.0.1:" + listener.getLocalPort();
+        return scheme + "://127.0.0.1:" + listener.getLocalPort();
     }
 
     public void mode(Mode next) {

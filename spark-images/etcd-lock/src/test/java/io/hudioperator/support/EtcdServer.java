@@ -1,12 +1,18 @@
 package io.hudioperator.support;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.grpc.ManagedChannel;
+import io.grpc.netty.GrpcSslContexts;
+import io.grpc.netty.NegotiationType;
+import io.grpc.netty.NettyChannelBuilder;
 import io.hudioperator.contract.Json;
 import io.hudioperator.etcd.EtcdException;
 import io.hudioperator.etcd.EtcdSettings;
 import io.hudioperator.etcd.GrpcEtcdClient;
 import io.hudioperator.etcd.Pause;
 import io.hudioperator.etcd.Txn;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslProvider;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,11 +22,13 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
@@ -31,6 +39,11 @@ import java.util.stream.Stream;
 /**
  * A real etcd, one process for each member, on free ports of the loopback interface. Members can be
  * killed, restarted, frozen, and, when they are connected through proxies, cut off.
+ *
+ * <p>The {@link #shared() shared} one is set up as the chart does it: mutual TLS, and users with
+ * the roles of docs/design/contracts.md. Tests act there as the operator, and sessions with the
+ * identity of the gateway, the only one with which pods reach etcd. The others have neither TLS nor
+ * users.
  */
 public final class EtcdServer implements AutoCloseable {
     private static final AtomicInteger NEXT_PORT =
@@ -45,18 +58,22 @@ public final class EtcdServer implements AutoCloseable {
     private final List<DropProxy> clientLinks = new ArrayList<>();
     private final List<DropProxy> peerLinks = new ArrayList<>();
     private final Path folder;
+    private final String scheme;
+    /** Where the identities of the chart's users are; null where etcd asks for none. */
+    private final Path certificates;
 
-    private EtcdServer(int count, boolean links, List<String> more) throws IOException {
+    private EtcdServer(int count, boolean links, Path certificates, List<String> more) throws IOException {
         folder = Files.createTempDirectory("etcd-test");
-        String scheme = more.contains("--client-cert-auth") ? "https" : "http";
+        this.certificates = certificates;
+        scheme = more.contains("--client-cert-auth") ? "https" : "http";
         List<Integer> peerPorts = new ArrayList<>();
         List<String> peers = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             clientPorts.add(freePort());
             peerPorts.add(freePort());
             if (links) {
-                clientLinks.add(new DropProxy(clientPorts.get(i)));
-                peerLinks.add(new DropProxy(peerPorts.get(i)));
+                clientLinks.add(new DropProxy(clientPorts.get(i), scheme));
+                peerLinks.add(new DropProxy(peerPorts.get(i), "http"));
             }
             peers.add(links ? peerLinks.get(i).endpoint() : "http://127.0.0.1:" + peerPorts.get(i));
         }
@@ -104,12 +121,96 @@ public final class EtcdServer implements AutoCloseable {
                 .start();
     }
 
-    /** The single member that most tests share; each test has its own table. */
+    /**
+     * The single member that most tests share; each test has its own table. It has the users and
+     * roles that the operator's own set-up ({@code hudi_operator.etcd_auth}) creates.
+     */
     public static synchronized EtcdServer shared() {
         if (shared == null) {
-            shared = started(1);
+            try {
+                shared = startedAsInTheChart();
+            } catch (IOException e) {
+                throw new IllegalStateException("cannot start etcd", e);
+            }
         }
         return shared;
+    }
+
+    private static EtcdServer startedAsInTheChart() throws IOException {
+        Path repository = repository();
+        Path certificates = Files.createTempDirectory("etcd-certificates");
+        run(repository, Map.of(), repository.resolve("hack/certificates/pki").toString(), certificates.toString());
+        EtcdServer server = new EtcdServer(1, false, certificates, secured(certificates, "ca.crt", "server"));
+        Map<String, String> root = server.identity("root");
+        server.awaitReady(root);
+        String python =
+                run(repository, Map.of(), repository.resolve("hack/setup/venv").toString()) + "/bin/python";
+        Map<String, String> environment = Map.of(
+                "PYTHONPATH",
+                repository.resolve("operator").toString(),
+                "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION",
+                "python",
+                "HUDI_OPERATOR_ETCD_ENDPOINTS",
+                server.endpoints(),
+                "HUDI_OPERATOR_ETCD_CA",
+                root.get("ca"),
+                "HUDI_OPERATOR_ETCD_CERT",
+                root.get("cert"),
+                "HUDI_OPERATOR_ETCD_KEY",
+                root.get("key"));
+        run(repository, environment, python, "-m", "hudi_operator.etcd_auth");
+        return server;
+    }
+
+    /** Above this module, whose folder Maven runs the tests in. */
+    private static Path repository() {
+        return Path.of("").toAbsolutePath().getParent().getParent();
+    }
+
+    /** The last line that it prints. */
+    private static String run(Path folder, Map<String, String> environment, String... command) throws IOException {
+        Path log = Files.createTempFile("etcd-set-up", ".log");
+        ProcessBuilder builder = new ProcessBuilder(command)
+                .directory(folder.toFile())
+                .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
+        builder.environment().putAll(environment);
+        Process process = builder.start();
+        String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+        if (process.onExit().join().exitValue() != 0) {
+            throw new IllegalStateException(String.join(" ", command) + " failed: " + printed + Files.readString(log));
+        }
+        return printed.substring(printed.lastIndexOf('\n') + 1);
+    }
+
+    private static List<String> secured(Path certificates, String authority, String name) {
+        return List.of(
+                "--cert-file",
+                certificates.resolve(name + ".crt").toString(),
+                "--key-file",
+                certificates.resolve(name + ".key").toString(),
+                "--trusted-ca-file",
+                certificates.resolve(authority).toString(),
+                "--client-cert-auth");
+    }
+
+    private Map<String, String> identity(String name) {
+        return certificates == null
+                ? Map.of()
+                : Map.of(
+                        "ca",
+                        certificates.resolve("ca.crt").toString(),
+                        "cert",
+                        certificates.resolve(name + ".crt").toString(),
+                        "key",
+                        certificates.resolve(name + ".key").toString());
+    }
+
+    /** Settings with which the sessions of pods get to it, as the gateway does for them. */
+    public Map<String, String> settings() {
+        Map<String, String> settings = new HashMap<>(identity("gateway"));
+        settings.put("endpoints", endpoints());
+        settings.put("rpcTimeoutSeconds", "2");
+        return settings;
     }
 
     public static EtcdServer started(int count, String... more) {
@@ -123,7 +224,7 @@ public final class EtcdServer implements AutoCloseable {
 
     private static EtcdServer started(int count, boolean links, String... more) {
         try {
-            EtcdServer server = new EtcdServer(count, links, List.of(more));
+            EtcdServer server = new EtcdServer(count, links, null, List.of(more));
             server.awaitReady(Map.of());
             for (int i = 0; i < count; i++) {
                 server.ids.add(hex(server.call(i, "maintenance/status", "{}")
@@ -138,12 +239,9 @@ public final class EtcdServer implements AutoCloseable {
     }
 
     /** Requires client certificates that are signed by {@code ca}. */
-    public static EtcdServer startedWithTls(String ca, String cert, String key, Map<String, String> client)
+    public static EtcdServer startedWithTls(Path certificates, String ca, String name, Map<String, String> client)
             throws IOException {
-        EtcdServer server = new EtcdServer(
-                1,
-                false,
-                List.of("--cert-file", cert, "--key-file", key, "--trusted-ca-file", ca, "--client-cert-auth"));
+        EtcdServer server = new EtcdServer(1, false, null, secured(certificates, ca, name));
         server.awaitReady(client);
         return server;
     }
@@ -187,13 +285,35 @@ public final class EtcdServer implements AutoCloseable {
         return String.join(",", endpoints);
     }
 
-    public int port() {
+    int port() {
         return clientPorts.get(0);
     }
 
+    /** A proxy before the first member. */
+    public DropProxy proxy() throws IOException {
+        return new DropProxy(port(), scheme);
+    }
+
+    /** To the first member, as the gateway. */
+    ManagedChannel channel() throws IOException {
+        NettyChannelBuilder builder = NettyChannelBuilder.forAddress("127.0.0.1", port());
+        if (certificates == null) {
+            return builder.negotiationType(NegotiationType.PLAINTEXT).build();
+        }
+        Map<String, String> files = identity("gateway");
+        SslContextBuilder ssl = SslContextBuilder.forClient()
+                .trustManager(new File(files.get("ca")))
+                .keyManager(new File(files.get("cert")), new File(files.get("key")));
+        return builder.sslContext(
+                        GrpcSslContexts.configure(ssl, SslProvider.JDK).build())
+                .build();
+    }
+
+    /** The operator's client, where etcd knows users. */
     public GrpcEtcdClient client() {
-        return new GrpcEtcdClient(
-                EtcdSettings.of(Map.of("endpoints", endpoints(), "rpcTimeoutSeconds", "2"), Map.of()));
+        Map<String, String> settings = settings();
+        settings.putAll(identity("operator"));
+        return new GrpcEtcdClient(EtcdSettings.of(settings, Map.of()));
     }
 
     public int size() {
@@ -358,7 +478,7 @@ public final class EtcdServer implements AutoCloseable {
     }
 
     private void awaitReady(Map<String, String> client) {
-        Map<String, String> settings = new java.util.HashMap<>(client);
+        Map<String, String> settings = new HashMap<>(client);
         settings.put("endpoints", endpoints());
         settings.put("rpcTimeoutSeconds", "1");
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);

@@ -8,13 +8,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
-import java.util.stream.Stream;
 
 /**
  * Passes calls to a real etcd and breaks selected ones: the answer is lost after execution, or the
  * request is held on the wire, reported as unanswered, and executed later. An action can run
- * between two calls. Writes that the chart's role for pods does not allow are denied, as an etcd
- * with users does; the hudi tier uses such an etcd.
+ * between two calls.
  */
 public final class FaultyEtcd implements EtcdClient {
     private final EtcdClient real;
@@ -27,18 +25,9 @@ public final class FaultyEtcd implements EtcdClient {
     private EtcdException.Outcome refusal = EtcdException.Outcome.DENIED;
     private Runnable action;
     private volatile boolean setBack;
-    private final String writable;
 
-    /** @param prefix the prefix of all keys; pods write below {@code prefix/tables/} */
-    public FaultyEtcd(EtcdClient real, String prefix) {
+    public FaultyEtcd(EtcdClient real) {
         this.real = real;
-        this.writable = prefix + "/tables/";
-    }
-
-    private boolean mayNot(Txn txn) {
-        return Stream.concat(txn.then.stream(), txn.otherwise.stream())
-                .anyMatch(
-                        op -> (op.kind == Txn.Kind.PUT || op.kind == Txn.Kind.DELETE) && !op.key.startsWith(writable));
     }
 
     /** The next matching transaction is executed and its answer is lost. */
@@ -111,9 +100,6 @@ public final class FaultyEtcd implements EtcdClient {
             if (refuse.test(txn)) {
                 setBack |= refusal == EtcdException.Outcome.SET_BACK;
                 throw new EtcdException(refusal, "denied", null);
-            }
-            if (mayNot(txn)) {
-                throw new EtcdException(EtcdException.Outcome.DENIED, "denied", null);
             }
             if (hold.test(txn)) {
                 hold = t -> false;

@@ -5,8 +5,6 @@ import io.grpc.ManagedChannel;
 import io.grpc.Server;
 import io.grpc.ServerTransportFilter;
 import io.grpc.Status;
-import io.grpc.netty.NegotiationType;
-import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
@@ -32,9 +30,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongPredicate;
 
 /**
- * Stands before a real etcd, as a gateway does, and sees whose leases come on which stream. It
- * counts connections and streams, leaves requests without an answer, and ends streams. All else is
- * etcd's.
+ * Stands before a real etcd, as a gateway does and with its identity, and sees whose leases come on
+ * which stream. It counts connections and streams, leaves requests without an answer, and ends
+ * streams. All else is etcd's.
  */
 public final class LeaseRelay implements AutoCloseable {
     private final ManagedChannel etcd;
@@ -50,9 +48,7 @@ public final class LeaseRelay implements AutoCloseable {
     private volatile boolean grantsNothing;
 
     public LeaseRelay(EtcdServer behind) throws IOException {
-        etcd = NettyChannelBuilder.forAddress("127.0.0.1", behind.port())
-                .negotiationType(NegotiationType.PLAINTEXT)
-                .build();
+        etcd = behind.channel();
         server = NettyServerBuilder.forPort(0)
                 .addTransportFilter(new ServerTransportFilter() {
                     @Override

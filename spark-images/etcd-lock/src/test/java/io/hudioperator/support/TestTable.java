@@ -21,7 +21,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -190,12 +189,10 @@ public final class TestTable implements AutoCloseable {
     }
 
     public Map<String, String> settings(String attempt) {
-        Map<String, String> settings = new HashMap<>();
+        Map<String, String> settings = server.settings();
         settings.put("tableId", id);
         settings.put("basePath", basePath());
         settings.put("attempt", attempt);
-        settings.put("endpoints", server.endpoints());
-        settings.put("rpcTimeoutSeconds", "2");
         return settings;
     }
 
@@ -212,7 +209,7 @@ public final class TestTable implements AutoCloseable {
         Map<String, String> settings = settings(attempt);
         settings.putAll(more);
         EtcdSettings etcdSettings = EtcdSettings.of(settings, Map.of());
-        FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcdSettings), etcdSettings.prefix);
+        FaultyEtcd faulty = new FaultyEtcd(new GrpcEtcdClient(etcdSettings));
         Session session = OpenSessions.open(settings, Map.of(), faulty, etcdSettings, (code, why) -> halts.add(code));
         if (sessions.isEmpty()) {
             OpenSessions.register(session);
