@@ -144,7 +144,9 @@ class JdbcIncremental(Record):
     start_from: str
     """`Earliest`, `Latest` or a value of the column."""
     lag: Count = 0
-    """How far below the position a read begins: numbers, days of a date, seconds of a time."""
+    """Distance below the position at which a read begins: numbers, days of a date, seconds of a
+    time.
+    """
     max_rows_per_commit: Count | None = None
 
 

@@ -39,7 +39,7 @@ UNPROVEN = ("Fenced", "Terminating")
 """Phases of settling in which the death is not proven yet."""
 PENDING_INSTANTS, TABLE_EXISTS = "PendingInstants", "TableExists"
 """Reasons of Stalled that end with a decision about an adoption."""
-_UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+)")
+_UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+(?:-\d+)?)")
 _NOT_PROVEN = re.compile(r"pod (\S+) \(uid ([0-9a-f-]{36})\) on (?:node (\S+)|an unknown node) is not proven dead")
 
 
@@ -545,7 +545,7 @@ def unfreeze(kubectl: Kubectl, screen: Screen, name: str, how: How) -> int:
     )
     path = ("metadata", "annotations", UNFREEZE)
     changed = change(kubectl, table, lambda _: {path: number[1]}, how)
-    told(screen, changed, how, f": its gate of revision {number[1]} is to be unfrozen ({UNFREEZE})")
+    told(screen, changed, how, f": its gate is to be unfrozen ({UNFREEZE}={number[1]})")
     return waiting.follow(kubectl, screen, table, _unfrozen(number[1]), how)
 
 
@@ -624,6 +624,9 @@ def _awaited(table: Table) -> dict[str, tuple[str, str]]:
             found.setdefault(str(one["pod"]), ("", ""))
         for pod, uid, node in _NOT_PROVEN.findall(str(one.get("waitingFor") or "")):
             found[pod] = (uid, node)
+    # Some pods are of nobody who is settled (F613).
+    for pod, uid, node in _NOT_PROVEN.findall(str(table.condition("AwaitingProofOfDeath").get("message") or "")):
+        found.setdefault(pod, (uid, node))
     return found
 
 

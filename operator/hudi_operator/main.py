@@ -104,9 +104,10 @@ class Operator:
         watches: list[PrefixWatch] = []
         try:
             await wait_for_api(api, self.probes)
-            reconciler = self._reconciler(api, connection, leader)
+            fitness = self._fitness(connection)
+            reconciler = self._reconciler(api, connection, leader, fitness)
             leader.start()
-            tasks.append(loop.create_task(self._lead(reconciler, connection, watches, leader), name="lead"))
+            tasks.append(loop.create_task(self._lead(reconciler, connection, watches, leader, fitness), name="lead"))
             await self._until_first_failure(tasks, self._events())
         finally:
             await self._stop(tasks, watches)
@@ -116,7 +117,15 @@ class Operator:
             servers.shutdown()
         return 0
 
-    def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader) -> Reconciler:
+    def _fitness(self, connection: Connection) -> FitnessCheck:
+        return FitnessCheck(
+            connection,
+            allow_unauthenticated=self.config.etcd.allow_unauthenticated,
+            sizes=lambda sizes: self.metrics.etcd_sizes(total=sizes.total, in_use=sizes.in_use, quota=sizes.quota),
+            shown=lambda expires: self.metrics.certificate_shown("etcd-server", expires),
+        )
+
+    def _reconciler(self, api: ApiServer, connection: Connection, leader: Leader, fitness: FitnessCheck) -> Reconciler:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
         timers, applied, refusals = Timers(), AppliedObjects(), Refusals()
@@ -136,14 +145,7 @@ class Operator:
                 applied=applied,
                 refusals=refusals.facts,
                 executor_answers=questions.facts,
-                fitness=FitnessCheck(
-                    connection,
-                    allow_unauthenticated=self.config.etcd.allow_unauthenticated,
-                    sizes=lambda sizes: self.metrics.etcd_sizes(
-                        total=sizes.total, in_use=sizes.in_use, quota=sizes.quota
-                    ),
-                    shown=lambda expires: self.metrics.certificate_shown("etcd-server", expires),
-                ),
+                fitness=fitness,
                 **({"revocations": credentials.facts} if credentials is not None else {}),
             ),
             executor=Executor(
@@ -163,7 +165,12 @@ class Operator:
         )
 
     async def _lead(
-        self, reconciler: Reconciler, connection: Connection, watches: list[PrefixWatch], leader: Leader
+        self,
+        reconciler: Reconciler,
+        connection: Connection,
+        watches: list[PrefixWatch],
+        leader: Leader,
+        fitness: FitnessCheck,
     ) -> None:
         """Reconcile once this replica is the leader; followers only keep their index up to date."""
         await self._leading.wait()
@@ -193,7 +200,7 @@ class Operator:
         pulse = Pulse(connection, prefix, revisions=self.revisions)
         async with asyncio.TaskGroup() as group:
             if self.config.leader_election.enabled:  # without a Lease nothing of it outlives the process
-                group.create_task(pulse.run(leading=lambda: leader.leading), name="pulse")
+                group.create_task(pulse.run(leading=lambda: leader.leading, fitness=fitness), name="pulse")
             for number in range(_WORKERS):
                 group.create_task(reconciler.work(), name=f"worker-{number}")
 

@@ -47,7 +47,7 @@ def translate(work: Work) -> None:
 
 
 def agree(work: Work) -> None:
-    """What operation and runs must be with this source; they are known by now."""
+    """Adapt operation and runs to this source; they are known by now."""
     jdbc = work.writer.get("source", {}).get("jdbc")
     if jdbc is None:
         return

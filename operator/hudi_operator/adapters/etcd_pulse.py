@@ -16,13 +16,14 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from hudi_contract import table_keys as told_as
 from hudi_contract.keys import pulse_key
 from hudi_operator.adapters import etcd_rpc as rpc
 from hudi_operator.adapters.etcd import Revisions, Seen, knows
 from hudi_operator.adapters.etcd_rpc import Connection, Message
+from hudi_operator.model.facts import EtcdFitness
 from hudi_operator.model.ports import Fatal, Retryable
 
 LOG = logging.getLogger(__name__)
@@ -37,13 +38,13 @@ class Pulse:
     def __init__(self, connection: Connection, prefix: str, *, revisions: Revisions) -> None:
         self._connection, self._key, self._revisions = connection, pulse_key(prefix), revisions
 
-    async def run(self, *, leading: Callable[[], bool]) -> None:
-        """Beat until cancelled, while this replica leads."""
+    async def run(self, *, leading: Callable[[], bool], fitness: Callable[[], Awaitable[EtcdFitness]]) -> None:
+        """Beat until cancelled, while this replica leads and tables may stand in this etcd."""
         problem = ""
         while True:
             found = ""
             try:
-                if leading():
+                if leading() and not (await fitness()).refused:
                     await self.beat()
             except (Retryable, Fatal) as error:
                 found = str(error)

@@ -46,7 +46,9 @@ class Incremental:
     start_from: str = text("Earliest", at_most=78, matches=_START)
     """``Earliest``, ``Latest`` or a value of the column."""
     lag: int = number(0, at_least=0, at_most=1_000_000_000)
-    """How far below the position a read begins: numbers, days of a date, seconds of a time."""
+    """Distance below the position at which a read begins: numbers, days of a date, seconds of a
+    time.
+    """
     max_rows_per_commit: int | None = number(unset=None, at_least=1, at_most=1_000_000_000)
 
 
@@ -104,7 +106,7 @@ def _contradiction(source: JdbcSource) -> str:
 
 
 def _query_problem(query: str) -> str:
-    """What the pattern does not say: the query stands in parentheses, which it must not leave."""
+    """Rule beyond the pattern: the query is put in parentheses, which it must not leave."""
     if "--" in query or "/*" in query:
         return "-- and /* begin comments, which are not allowed, also within quotes"
     depth = 0

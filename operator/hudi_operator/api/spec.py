@@ -260,9 +260,7 @@ class TableSpec:
     early_conflict_detection: bool = flag(at="concurrency.earlyConflictDetection", unset=False)
     """Whether a write stops when it finds a marker file of an earlier write."""
     insert_conflicts: str = text(at="concurrency.insertConflicts", unset=InsertConflicts.KEY, choices=InsertConflicts)
-    """Rule for conflicts between inserts of two concurrent commits. ``Ignore``: nothing is
-    compared, and none conflict.
-    """
+    """Rule for conflicts of two commits' inserts. ``Ignore``: nothing is compared."""
     lock: LockSpec = record(LockSpec)
     fencing: FencingSpec = record(FencingSpec)
     storage: StorageSpec = record(StorageSpec)
@@ -473,10 +471,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True)
 class RunSchedule:
-    """Start times of runs.
-
-    Ticks older than ``starting_deadline_seconds`` are skipped (None: no tick is).
-    """
+    """Start of runs. Ticks older than ``starting_deadline_seconds`` are skipped (None: never)."""
 
     ticks: Schedule = record(Schedule, at="")
     starting_deadline_seconds: int | None = number(unset=None, at_least=10, at_most=31_536_000)
@@ -597,7 +592,7 @@ class WriterSpec:
         return naming.attempt_id(self.ref.namespace, self.driver_pod(number))
 
     def number_of(self, attempt: str) -> int:
-        """Number of an attempt of this writer that etcd knows; 0: it is none of its attempts."""
+        """Number of an attempt of this writer that etcd knows; 0: it is not one of its attempts."""
         number = attempt.rpartition("-")[2]
         is_one = number.isascii() and number.isdigit() and len(number) < 16
         return int(number) if is_one and attempt == self.attempt_id(int(number)) else 0

@@ -70,6 +70,10 @@ class AttemptCredentials:
         """Revocations of a table's attempts, as far as this process has seen them."""
         return {attempt: seen.facts() for attempt, seen in self._seen.get(key, {}).items()}
 
+    def forget(self, key: Key) -> None:
+        """Forget a table at which no look is made any more."""
+        self._seen.pop(key, None)
+
     def _of(self, key: Key, attempt: str) -> _Seen:
         known = self._seen.setdefault(key, {})
         if attempt not in known and len(known) >= KEPT_ATTEMPTS:

@@ -215,6 +215,11 @@ class Executor:
             self._check_leader()
             await self._etcd.delete_admit(context.admitting[attempt], attempt=attempt)
 
+    def forget(self, key: Key) -> None:
+        """Forget a table at which no look is made any more."""
+        if self._credentials is not None:
+            self._credentials.forget(key)
+
     def has_news(self, key: Key, observed: Observed) -> bool:
         """Whether something was refused, or is no more, or was answered, since a table was seen."""
         return self._refusals.facts(key) != observed.refusals or self._questions.facts(key) != observed.executor_answers

@@ -152,6 +152,7 @@ class Reconciler:
         if observed.table is None and not observed.writers:
             self._timers.forget(key)
             self._observer.forget(key)
+            self._executor.forget(key)
             self._sentences.pop(key, None)
             self._quiet.pop(key, None)
             return "ok", None

@@ -155,14 +155,14 @@ class NodeFacts:
     kubelet reports none.
     """
     ready_since: str = ""
-    """When it became ready, RFC 3339 in UTC; empty while it is not, or when that is unknown."""
+    """Time at which it became ready, RFC 3339 in UTC; empty while it is not, or if unknown."""
 
 
 @dataclass(frozen=True)
 class Nodes:
     """Nodes by name, as far as one look has asked for them.
 
-    That a node does not exist is known only when it was asked for: one that was not may be there.
+    A node is known not to exist only if it was asked for: one that was not may exist.
     """
 
     found: Mapping[str, NodeFacts] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Nodes:
 
     @classmethod
     def of(cls, asked: Iterable[str], found: Mapping[str, NodeFacts]) -> Nodes:
-        """What the API server has answered to a question for the nodes ``asked``."""
+        """Answer of the API server to a question for the nodes ``asked``."""
         return cls(found, frozenset(asked) - found.keys())
 
     def get(self, name: str) -> NodeFacts | None:
@@ -242,7 +242,7 @@ class Observed:
     and all agent pods of the namespace (:mod:`hudi_operator.plan.fencing.absence`).
     """
     nodes: Nodes
-    """Those that these pods and etcd's keys name
+    """Nodes that these pods and etcd's keys name
     (:func:`hudi_operator.plan.fencing.absence.named_nodes`).
     """
     etcd: EtcdFacts | None

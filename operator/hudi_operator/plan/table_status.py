@@ -230,7 +230,7 @@ def _waiting_for(view: View, inc: Incarnation) -> str:
     if inc.phase in (Phase.Fenced, Phase.Terminating):
         return awaiting_proof(view, inc) or f"proof of death of pod {inc.pod or inc.inc}"
     if inc.phase is Phase.Draining:
-        return f"drain of {view.drain_seconds:.0f} s"
+        return f"drain of {revocation.drain_seconds(view, inc.settling):.0f} s"
     if inc.phase in (Phase.Unlocked, Phase.RollingBack):
         count, error = inc.settling.failures
         return f"the agent ({count} failures: {error})" if count else "the agent"

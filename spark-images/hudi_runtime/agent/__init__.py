@@ -5,7 +5,8 @@
 `preparation.py` makes the table ready, `tasks.py` serves it: each task has one interface
 (`services/tasks.py`) and works with one `AgentContext`, which has the table's keys (context, keys).
 Without a request it inspects the table and reports (reports, facts, read_cost, bucket). On the
-operator's request it creates or adopts a table (creation, adoption, store_probe), bootstraps it
+operator's request it creates or adopts a table (creation, adoption, stored_rows,
+store_probe), bootstraps it
 (bootstrap, with dataset), takes savepoints (savepoints, savepoint_files), holds files of a commit
 for readers (holds), restores (restores), and changes the metadata table (metadata_table,
 metadata_in_force). It runs `settle`, `services`, `callback` and `catalog`. It may import all of

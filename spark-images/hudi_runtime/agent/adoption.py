@@ -9,7 +9,6 @@ named to a fenced incarnation, and settling finishes them (I7).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from pyspark.sql import SparkSession, functions
 
 from hudi_contract.reports import ReportedError, TimelineReport
 from hudi_contract.words import Adoption, AgentError, MergeMode, TableType
-from hudi_runtime.agent import creation
+from hudi_runtime.agent import creation, stored_rows
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.errors import record_message
@@ -49,7 +48,6 @@ _HOSTILE = (
     "hoodie.bucket.",
 )
 _OF_TABLES = ("hoodie.compaction.payload.class", "hoodie.compaction.record.merger.strategy")
-_BUCKET = re.compile(r"^000(\d{5})-")
 
 
 class NotAdopted(Exception):
@@ -78,14 +76,15 @@ class PendingInstants(Exception):
 class Found:
     """The state of the table.
 
-    Its properties, the key generator that they imply, its timeline, and the file groups of
-    its last write.
+    Its properties, the key generator that they imply, its timeline, the file groups of its last
+    write that has any, and those with rows that are in log files only.
     """
 
     properties: Mapping[str, str]
     key_generator: str
     timeline: tl.Timeline
     file_groups: tuple[str, ...] = ()
+    only_in_logs: tuple[str, ...] = ()
 
 
 def refuse_existing(policy: str, table: AgentTable, *, mine: bool) -> None:
@@ -117,9 +116,16 @@ def look(table: AgentTable) -> Found:
     config = table.meta_client().getTableConfig()
     properties = {str(key): str(value) for key, value in dict(config.getProps()).items()}
     timeline = table.timeline()
-    writes = [instant for instant in timeline.completed if instant.action in tl.WRITE_ACTIONS][-1:]
-    groups = {group for _, info in table.written(tuple(writes)) for (_, group), _ in info.files}
-    return Found(properties, str(config.getKeyGeneratorClassName() or ""), timeline, tuple(sorted(groups)))
+    writes = [instant for instant in timeline.completed if instant.action in tl.WRITE_ACTIONS]
+    written = list(table.written(tuple(writes)))
+    groups = next(({group for (_, group), _ in info.files} for _, info in reversed(written) if info.files), set())
+    return Found(
+        properties,
+        str(config.getKeyGeneratorClassName() or ""),
+        timeline,
+        tuple(sorted(groups)),
+        stored_rows.only_in_logs(written),
+    )
 
 
 def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: datetime) -> list[str]:
@@ -161,7 +167,13 @@ def problems(spec: TableSpec, options: Mapping[str, str], found: Found, *, now: 
                 f"{key}: the operator sets {options.get(key, 'nothing')!r}, table {properties[key]!r}: remove it from "
                 "hoodie.properties"
             )
-    return [*said, *_index(options, found.file_groups), *_clock(found.timeline, now)]
+    count = stored_rows.buckets(options)
+    return [
+        *said,
+        *stored_rows.index_problems(count, found.file_groups),
+        *stored_rows.log_problems(spec, count, found.only_in_logs),
+        *_clock(found.timeline, now),
+    ]
 
 
 def unordered(spark: SparkSession, spec: TableSpec) -> list[str]:
@@ -185,34 +197,6 @@ def unordered(spark: SparkSession, spec: TableSpec) -> list[str]:
         "delete these rows with the Hudi that wrote them, compact, and insert them with a value"
         for (key,) in found
     ]
-
-
-def _index(options: Mapping[str, str], file_groups: tuple[str, ...]) -> list[str]:
-    """Detect a bucket index by the names of the file groups: no table property records it."""
-    buckets = [int(match[1]) for group in file_groups if (match := _BUCKET.match(group))]
-    is_bucket, count = (
-        options.get("hoodie.index.type") == "BUCKET",
-        int(options.get("hoodie.bucket.index.num.buckets") or 0),
-    )
-    if not file_groups:
-        return []
-    if is_bucket and len(buckets) < len(file_groups):
-        return [
-            (
-                f"index: spec Bucket, table has file group {next(g for g in file_groups if not _BUCKET.match(g))!r}, "
-                "which is not one of a bucket index"
-            )
-        ]
-    if is_bucket and max(buckets) >= count:
-        return [f"index: spec has {count} buckets, table has bucket {max(buckets)}"]
-    if not is_bucket and len(buckets) == len(file_groups):
-        return [
-            (
-                f"index: spec {options.get('hoodie.index.type') or 'Simple'}, table has a bucket index (file group "
-                f"{file_groups[0]!r}): set spec.index"
-            )
-        ]
-    return []
 
 
 def _clock(timeline: tl.Timeline, now: datetime) -> list[str]:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from hudi_runtime.job import merging
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.settle.agent_table import AgentTable
+from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.storage import Missing
 
 TABLE_VERSION = 9
@@ -68,6 +69,25 @@ def create(spark: SparkSession, table: AgentTable, spec: TableSpec, options: Map
         builder.initTable(table.storage_conf(), table.path)
     with table.locked(config):
         pass  # the session leaves its marker the first time it holds the lock of a table that exists
+
+
+def begin_timeline(table: AgentTable, name: str, options: Mapping[str, str]) -> None:
+    """Put a beginning before the timeline of a table to which nothing was ever committed (F630).
+
+    A table without a metadata table needs it before its first write. Hudi takes a base file from
+    before the active timeline for committed, and the timeline begins with the first instant that
+    has completed: not with an older one that is pending still.
+    """
+    if _lacks_beginning(table):
+        with table.locked(table.write_config(name, options)):
+            if _lacks_beginning(table):
+                table.begin_timeline()
+
+
+def _lacks_beginning(table: AgentTable) -> bool:
+    timeline = table.timeline()
+    written = any(instant.action in tl.WRITE_ACTIONS for instant in timeline.completed)
+    return not (timeline.begun or written or table.has_archive())
 
 
 def facts(table: AgentTable) -> dict[str, str]:

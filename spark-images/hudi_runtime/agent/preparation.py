@@ -18,7 +18,7 @@ from hudi_contract.keys import CREATE, FOREIGN, Kind
 from hudi_contract.requests import Created, Foreign
 from hudi_contract.table_keys import Clock, Durations
 from hudi_contract.words import Adoption, AgentError, Role
-from hudi_runtime.agent import adoption, creation, facts, store_probe
+from hudi_runtime.agent import adoption, creation, facts, metadata_in_force, store_probe, stored_rows
 from hudi_runtime.agent.context import AgentContext
 from hudi_runtime.agent.tasks import Tasks
 from hudi_runtime.job import merging
@@ -109,6 +109,9 @@ class Preparation:
         self._init_clock(exists=exists)
         if not exists:
             self._create(gate.table_uid, adopted=adopted)
+        if metadata_in_force.goes(self._options):
+            # Before the gate opens, and before a metadata table that is not wanted any more goes
+            creation.begin_timeline(table, context.name, context.options())
 
     def _require_merger(self, *, exists: bool) -> None:
         try:
@@ -135,6 +138,8 @@ class Preparation:
         created = read(session.etcd.get(CREATED_KEY), Created)
         adoption.refuse_existing(self._policy, table, mine=bool(uid and created.table_uid == uid))
         found = adoption.problems(context.spec, self._options, adoption.look(table), now=datetime.now(UTC))
+        # Rows are read only of a table that fits so far
+        found = found or stored_rows.problems(context.spark, table, context.spec, self._options)
         if found:
             raise creation.TableMismatch("; ".join(found))
         records = context.records()

@@ -131,7 +131,7 @@ class TableReader:
             return
         archived.loadCompletedInstantDetailsInMemory(found[-1], found[0])
         for java_instant in archived.getCommitsTimeline().filterCompletedInstants().getInstants():
-            if str(java_instant.requestedTime()) >= found[-1]:
+            if tl.BEGINNING != str(java_instant.requestedTime()) >= found[-1]:
                 completion = str(java_instant.getCompletionTime())
                 instant = tl.Instant(
                     str(java_instant.requestedTime()), str(java_instant.getAction()), tl.State.COMPLETED, completion

@@ -107,8 +107,7 @@ def await_idle(spark: SparkSession, seconds: float, *, group: str = "") -> bool:
     that runs a task: the scheduler has forgotten its tasks (F598). Lost executors are not counted:
     see :func:`lost_executors`.
 
-    `group`: only the tasks of this job group count, in a JVM that works for others as well. While
-    tasks run, the status store is asked whose they are, because the scheduler does not say.
+    `group`: only the tasks of this job group count, in a JVM that works for others as well.
     """
     end = time.monotonic() + seconds
     # In this order: whose tasks the scheduler has just forgotten is not reached any more
@@ -128,11 +127,16 @@ def _has_unreached(spark: SparkSession) -> bool:
 
 
 def _group_at_work(spark: SparkSession, group: str) -> bool:
-    """Whether a task of a job group runs, as Spark's status store knows it."""
-    tracker = spark.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-    return any(stage.numActiveTasks for stage in stages if stage is not None)
+    """Whether a task of a job group runs, as the scheduler knows it: its status store hears later.
+
+    Each task names the task set that it was launched for, with the properties of its job (F636).
+    """
+    context: Any = spark.sparkContext
+    if context._jsc is None:
+        return False
+    running = context._jsc.sc().taskScheduler().taskIdToTaskSetManager().values()
+    jobs = (manager.taskSet().properties() for manager in running)
+    return any(job is not None and job.getProperty("spark.jobGroup.id") == group for job in jobs)
 
 
 def _at_work(spark: SparkSession) -> dict[str, int]:

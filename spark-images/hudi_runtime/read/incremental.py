@@ -170,7 +170,8 @@ class ReadSnapshot:
     def require_kept(self, position: Position) -> None:
         """Raises PositionLost when the last commit before the position is no longer in the table.
 
-        A restore has undone rows that were returned.
+        A restore has undone rows that were returned. `pull` asks this of each position that a pull
+        has returned, or `positions.parse`.
         """
         known = (
             *(i for i in self.timeline.instants if not i.pending and i.action in tl.WRITE_ACTIONS),
@@ -190,9 +191,12 @@ class ReadSnapshot:
 
         `deletes`: also return the records that they deleted. More than `limit` commits are returned
         together when a file of the first ones was cleaned because later ones replaced it. Raises
-        PositionLost when commits were archived, or when their files are gone; with `deletes`, also
-        when files are gone that are needed to find the deleted records.
+        PositionLost when commits were archived, or when their files are gone, or when a restore has
+        undone a commit before the position; with `deletes`, also when files are gone that are
+        needed to find the deleted records.
         """
+        if position.given:
+            self.require_kept(position)
         lost = self._archived_wanted(position)
         if lost:
             raise PositionLost(

@@ -27,7 +27,7 @@ POSTGRESQL = "PostgreSQL"
 PROVIDER = "hudi-operator"
 """`DatabaseConnections.java`, which Spark asks for connections."""
 KEYS = ("username", "password")
-"""What the Secret must have."""
+"""Keys that the Secret must have."""
 _DRIVERS = {POSTGRESQL: "org.postgresql.Driver", "MariaDB": "org.mariadb.jdbc.Driver"}
 _SOURCE, _AGAIN = "hudi_source", "hudi_again"
 _PASSING = ("08", "40", "53", "55", "57", "58", "HY", "XX")
@@ -68,7 +68,7 @@ def whole(spark: SparkSession, source: JdbcSource) -> DataFrame:
 
 
 def parts(spark: SparkSession, source: JdbcSource, done: pg.Progress) -> Iterator[Part]:
-    """What is new by the column, one part for each commit.
+    """New rows by the column, one part for each commit.
 
     The greatest value of the last part is fixed first, so that a run ends. Raises UserCodeError,
     RuntimeFailure.
@@ -191,9 +191,9 @@ class _Database:
 
     @property
     def _from(self) -> str:
-        """What stands behind FROM."""
+        """Text after FROM."""
         if self.source.query:
-            return f"({self.source.query}\n) {_SOURCE}"  # a line of its own, whatever the query ends with
+            return f"({self.source.query}\n) {_SOURCE}"  # on a separate line, because the query may end with anything
         return f"{'.'.join(self.quoted(part) for part in self.source.table.split('.'))} {_SOURCE}"
 
     # ---- one row, asked by the driver

@@ -26,7 +26,7 @@ _FORMS = {
 }
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 _DIGITS = 200
-"""Of arithmetic with numbers: more than any database has."""
+"""Precision of arithmetic with numbers: more than any database has."""
 
 
 class PositionError(ValueError):
@@ -76,7 +76,7 @@ def _parsed(kind: str, text: str) -> Decimal | date | datetime:
         return Decimal(text)
     if kind == DATE:
         return date.fromisoformat(text)
-    # Of a zone there can only be UTC.
+    # The only possible zone is UTC.
     return datetime.fromisoformat(re.sub(r"(Z|\+00|\+00:00)$", "", text)).replace(tzinfo=UTC)
 
 
@@ -102,7 +102,7 @@ class Position:
     begin: str = ""
     to: str = ""
     rows: int = 0
-    """Of what was read, the rows that the next read will read again."""
+    """Number of the rows of this read that the next read will read again."""
 
     def low(self, lag: int) -> str:
         """The least value of the next read; empty: there is none."""

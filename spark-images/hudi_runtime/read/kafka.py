@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,9 @@ from hudi_runtime.read import progress as pg
 
 API_TIMEOUT_MS = 30_000
 """Timeout of each request to the brokers."""
+LOOKS, LOOK_SECONDS = 4, 10.0
+"""How often is looked for a topic before it counts as gone, and the pause between two looks."""
+_UNKNOWN = frozenset({"UnknownTopicOrPartitionException", "InvalidTopicException"})
 OLDEST_MS = 2**31
 """About 25 days after the start of 1970: py4j would pass a smaller number as an Integer, which no
 method for times accepts.
@@ -58,8 +62,9 @@ def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterat
     """
     stored = _stored(done)
     with Brokers(spark, source) as brokers:
-        seen, gone = brokers.look(stored)
-        position = _begin(brokers, source, seen, gone=gone, stored=stored)
+        look = _certain(brokers, stored)
+        seen = look.seen
+        position = _begin(brokers, source, seen, gone=look.gone, stored=stored)
     if stored is None and source.start_from != "Earliest":
         # A commit without rows stores the position: progress is kept only in the target's timeline.
         yield Part(rows(records(spark, source, ()), source, spark), position, kp.waiting(position, seen), 0)
@@ -69,6 +74,30 @@ def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterat
             return
         offsets = sum(r.end - r.begin for r in ranges)
         yield Part(rows(records(spark, source, ranges), source, spark), position, kp.waiting(position, seen), offsets)
+
+
+def _certain(brokers: Brokers, stored: kp.Position | None) -> Look:
+    """What is in the brokers, looked at again while a topic seems to be gone, or another one.
+
+    One broker answers, from what it knows of the cluster: one that has just started may know
+    nothing yet. A position that was given up for that reads the whole topic again (F633). Raises
+    UserCodeError for a topic that never existed.
+    """
+    for left in reversed(range(LOOKS)):
+        look = brokers.look(stored)
+        lost = stored is not None and kp.unsure(kp.extended(stored, look.seen), look.seen, gone=look.gone)
+        if not left or not (lost or look.never):
+            break
+        time.sleep(LOOK_SECONDS)
+    refused = sorted(look.refused.intersection(look.gone))
+    if refused:
+        raise RuntimeFailure(
+            FailureClass.INFRASTRUCTURE,
+            f"source.kafka: the brokers do not tell whether topic {refused[0]} exists: not authorized to describe it",
+        )
+    if look.never:
+        raise UserCodeError(f"source.kafka.topics: topic {look.never[0]} does not exist, or may not be read")
+    return look
 
 
 def _begin(
@@ -174,6 +203,20 @@ def _check_quoted(folder: str, names: Sequence[str], keys: set[str]) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Look:
+    """The topics of a source with their offsets.
+
+    `gone`: topics that were read before and are not there; `never`: others that are not there;
+    `refused`: of these, the ones of which the brokers may not tell.
+    """
+
+    seen: Mapping[str, kp.Seen]
+    gone: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    refused: frozenset[str] = frozenset()
+
+
 class Brokers:
     """An admin client for one read of the topics. Use it as a context manager, which closes it."""
 
@@ -204,21 +247,40 @@ class Brokers:
     def __exit__(self, *_: object) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
 
-    def look(self, stored: kp.Position | None) -> tuple[dict[str, kp.Seen], tuple[str, ...]]:
-        """The topics of the source with their offsets.
-
-        Topics that were read before and are gone are returned, too. Raises UserCodeError for one
-        that never existed.
-        """
+    def look(self, stored: kp.Position | None) -> Look:
+        """The topics of the source with their offsets, as the brokers tell them now."""
         there = {str(name) for name in self._asked("list of topics", lambda: self._admin.listTopics().names().get())}
         known = set(stored.topics) if stored is not None else set()
         pattern = self._source.pattern
         wanted = {name for name in there | known if _matches(pattern, name)} if pattern else set(self._source.topics)
-        missing = wanted - there
-        never = sorted(missing - known)
-        if never:
-            raise UserCodeError(f"source.kafka.topics: topic {never[0]} does not exist, or may not be read")
-        return self._seen(sorted(wanted & there)), tuple(sorted(missing))
+        # A list leaves out, without a word, what its broker does not know or may not tell
+        asked = {name: self._exists(name) for name in sorted(wanted - there)}
+        missing = {name for name, exists in asked.items() if not exists}
+        return Look(
+            self._seen(sorted(wanted - missing)),
+            gone=tuple(sorted(missing & known)),
+            never=tuple(sorted(missing - known)),
+            refused=frozenset(name for name, exists in asked.items() if exists is None),
+        )
+
+    def _exists(self, name: str) -> bool | None:
+        """Whether a broker knows the topic of that name; None when it may not tell."""
+        wanted = self._jvm.java.util.ArrayList()
+        wanted.add(name)
+
+        def ask() -> bool | None:
+            try:
+                self._admin.describeTopics(wanted).allTopicNames().get()
+            except Exception as error:
+                said = {cause.type.rsplit(".", 1)[-1] for cause in java_causes(error)}
+                if said & _UNKNOWN:
+                    return False
+                if "TopicAuthorizationException" in said:
+                    return None
+                raise
+            return True
+
+        return self._asked("topics", ask)  # type: ignore[no-any-return]
 
     def start(self, seen: Mapping[str, kp.Seen]) -> dict[str, tuple[int, ...]]:
         """The offsets at which the first commit begins, according to `startFrom`."""

@@ -116,6 +116,18 @@ def lost(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...] 
     return found
 
 
+def unsure(position: Position, seen: Mapping[str, Seen], *, gone: tuple[str, ...] = ()) -> bool:
+    """Whether a loss is told by what one broker remembers of the cluster: topics, ids, partitions.
+
+    It may remember an older state, or nothing yet. Offsets are told by the leader of a partition.
+    """
+    known = {name: position.topics[name] for name in seen}
+    return bool(gone) or any(
+        (topic.id and seen[name].id and topic.id != seen[name].id) or len(seen[name].earliest) < len(topic.next)
+        for name, topic in known.items()
+    )
+
+
 def _lost_in(name: str, part: int, wanted: int, now: Seen) -> str:
     if wanted < now.earliest[part]:
         return f"topic {name}, partition {part}: offsets {wanted} to {now.earliest[part] - 1} were removed"

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hudi_runtime.table import timeline as tl
 
@@ -29,7 +30,17 @@ class PositionError(ValueError):
 
 
 @dataclass(frozen=True)
-class ByCompletion:
+class _Read:
+    """A position of either order."""
+
+    given: bool = field(default=False, init=False, compare=False, repr=False)
+    """Whether its times are of commits that were returned, so that the table must know them (F635).
+    A time that somebody has chosen need not be that of a commit.
+    """
+
+
+@dataclass(frozen=True)
+class ByCompletion(_Read):
     """Option 3: all commits completed up to and including `completion` were returned."""
 
     completion: str = BEGINNING
@@ -48,7 +59,8 @@ class ByCompletion:
 
         `given` is a first part of the instants that were ready on this timeline.
         """
-        return ByCompletion(max([self.completion, *(i.completion for i in given)]))
+        position = ByCompletion(max([self.completion, *(i.completion for i in given)]))
+        return _marked(position) if self.given or given else position
 
     def undone(self, written: Collection[tl.Instant]) -> str:
         """The time of the last returned commit when it is not in `written`; else empty.
@@ -63,7 +75,7 @@ class ByCompletion:
 
 
 @dataclass(frozen=True)
-class Fenced:
+class Fenced(_Read):
     """Option 2: all commits requested up to and including `requested` were returned.
 
     It waits for the oldest pending write of the table.
@@ -87,7 +99,8 @@ class Fenced:
 
         `given` is a first part of the instants that were ready on this timeline.
         """
-        return Fenced(max([self.requested, *(i.requested for i in given)]))
+        position = Fenced(max([self.requested, *(i.requested for i in given)]))
+        return _marked(position) if self.given or given else position
 
     def undone(self, written: Collection[tl.Instant]) -> str:
         """As of ByCompletion, by requested time."""
@@ -99,13 +112,14 @@ class Fenced:
 
 
 @dataclass(frozen=True)
-class OutOfOrder:
+class OutOfOrder(_Read):
     """Option 1: all commits requested up to and including `low` were returned.
 
     So were those requested at the times in `ahead`, all greater than `low`.
     """
 
     low: str = BEGINNING
+    """The requested time of a commit, 17 digits in UTC; `0`: nothing was returned."""
     ahead: frozenset[str] = frozenset()
 
     def wants(self, instant: tl.Instant) -> bool:
@@ -131,7 +145,9 @@ class OutOfOrder:
         ]
         limit = min(open_ones, default="")
         low = max([self.low, *(t for t in ahead if not limit or t < limit)])
-        return OutOfOrder(low, frozenset(t for t in ahead if t > low))
+        position = OutOfOrder(low, frozenset(t for t in ahead if t > low))
+        moved = given and (low != self.low or low == BEGINNING)
+        return _marked(position) if self.given or moved else position
 
     def undone(self, written: Collection[tl.Instant]) -> str:
         """As of ByCompletion, by requested time."""
@@ -143,6 +159,14 @@ class OutOfOrder:
 
 
 Position = ByCompletion | Fenced | OutOfOrder
+_Any = TypeVar("_Any", bound=_Read)
+
+
+def _marked(position: _Any) -> _Any:
+    """The same position, which names returned commits."""
+    object.__setattr__(position, "given", True)
+    return position
+
 
 ORDERS: Mapping[str, Callable[[], Position]] = {
     "CompletionTime": ByCompletion,
@@ -153,15 +177,18 @@ ORDERS: Mapping[str, Callable[[], Position]] = {
 
 
 def parse(checkpoint: Mapping[str, object]) -> Position:
-    """The position of a `checkpoint()`. Raises PositionError for anything else."""
+    """The position of a `checkpoint()`: the commits that it names were returned.
+
+    Raises PositionError for anything else.
+    """
     order, ahead = checkpoint.get("order"), checkpoint.get("ahead", [])
     if order not in ORDERS or not isinstance(ahead, list):
         raise PositionError(f"order {order!r}: must be one of {', '.join(ORDERS)}")
     if order == "CompletionTime":
-        return ByCompletion(_time(checkpoint, "completion"))
+        return _marked(ByCompletion(_time(checkpoint, "completion")))
     if order == "Fenced":
-        return Fenced(_time(checkpoint, "requested"))
-    return OutOfOrder(_time(checkpoint, "low"), frozenset(str(t) for t in ahead))
+        return _marked(Fenced(_time(checkpoint, "requested")))
+    return _marked(OutOfOrder(_time(checkpoint, "low"), frozenset(str(t) for t in ahead)))
 
 
 def stable(first: tl.Timeline, second: tl.Timeline) -> tl.Timeline:

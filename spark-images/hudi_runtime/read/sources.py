@@ -219,28 +219,19 @@ def _hudi_batches(spark: SparkSession, source: HudiSource, done: pg.Progress) ->
         # A commit without rows stores the position: progress is kept only in the target's timeline.
         position = look.latest(positions.ORDERS[source.order]())
         yield replace(_hudi_batch(source, Pull(look.empty(), position, ()), count=count, waiting=0), beginning=True)
-    stored = position if done.digest else None
-    while pull := _next_pull(source, look, position, stored=stored):
-        stored = None
+    while pull := _next_pull(source, look, position):
         count, position = count + len(pull.instants), pull.position
         yield _hudi_batch(source, pull, count=count, waiting=len(position.ready(look.timeline)))
 
 
-def _next_pull(
-    source: HudiSource, look: ReadSnapshot, position: positions.Position | None, *, stored: positions.Position | None
-) -> Pull | None:
+def _next_pull(source: HudiSource, look: ReadSnapshot, position: positions.Position | None) -> Pull | None:
     """The next commits of the source.
 
     When the first commits are gone, the whole table is read first; when later ones are gone, only
     if configured.
-
-    `stored`: the position comes from an earlier snapshot, so the commits before it may
-    have been undone.
     """
     start = position or _first_position(source)
     try:
-        if stored is not None:
-            look.require_kept(stored)
         return look.pull(start, limit=source.max_commits, deletes=source.deletes)
     except PositionLost as error:
         if (position is None and source.start_from == "Earliest") or source.if_lost == "Snapshot":

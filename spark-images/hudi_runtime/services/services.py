@@ -196,6 +196,8 @@ class Services(LongTask):
             # Written ahead: a run that ends its own process is repeated after a pause
             # only, and counted.
             self._save(kind, ahead if pending else replace(ahead, instant="", message=""))
+            if pending:
+                self._end_leftovers()
             self._enter_pool(f"{kind} of {self._label}")
             done = self._act(kind, record.instant, pending, ahead)
             took = int((time.monotonic() - started) * 1000)

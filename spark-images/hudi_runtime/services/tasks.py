@@ -7,6 +7,7 @@ separate thread.
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 from pyspark.sql import SparkSession
 
 from hudi_runtime.process import spark as sp
+from hudi_runtime.settle.rollback import NotYet
 from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 
@@ -23,6 +25,8 @@ POOL = "services"
 """Spark's scheduler pool: jobs of settling get the next free slot instead of waiting for the last
 task of a compaction.
 """
+CLUSTERING_THREADS = "clustering-job-group"
+"""Names of the threads in which Hudi prepares the groups of a clustering."""
 CLOSE_SECONDS = 15.0
 """Upper bound of the wait for a cancelled run. A run that does not end is left to the operator to
 settle, with this whole process.
@@ -140,6 +144,24 @@ class LongTask(TableTask):
         """Called at the end of a run, on its thread."""
         self.unproven = self.unproven or sp.lost_executors(self.spark)
 
+    def _end_leftovers(self) -> None:
+        """Called by a run that executes again what an earlier run of this process has begun.
+
+        A run ends with the first task that fails, and others may still be uploading a file: one
+        that lands after the rollback of that execution would be named by no commit (F632). Raises
+        NotYet while a task of the earlier run is at work, or a thread of Hudi's that may begin one.
+        """
+        end = time.monotonic() + sp.IDLE_SECONDS
+        while True:
+            self.spark.sparkContext.cancelJobGroup(self._group)
+            begins = _begins_jobs(self.spark)
+            # In this order: a thread that has ended begins no task after this look
+            if sp.await_idle(self.spark, max(0.0, end - time.monotonic()), group=self._group) and not begins:
+                return
+            if time.monotonic() >= end:
+                raise NotYet("tasks of the failed run have not ended yet")
+            time.sleep(0.1)
+
     def _enter_pool(self, description: str) -> None:
         """Called by a run, on its thread.
 
@@ -148,3 +170,13 @@ class LongTask(TableTask):
         context = self.spark.sparkContext
         context.setLocalProperty("spark.scheduler.pool", POOL)
         context.setJobGroup(self._group, description, interruptOnCancel=True)
+
+
+def _begins_jobs(spark: SparkSession) -> bool:
+    """Whether a thread lives in which Hudi plans a part of a clustering, and begins jobs for it.
+
+    The agent has one run at a time, so it is of one that has ended.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
+    return any(str(thread.getName()).startswith(CLUSTERING_THREADS) for thread in threads)

@@ -18,8 +18,9 @@ from typing import Any
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 
+from hudi_contract.words import TableType
 from hudi_runtime.table import timeline as tl
-from hudi_runtime.table.hudi import Table
+from hudi_runtime.table.hudi import TIMELINE, Table
 from hudi_runtime.table.storage import Missing
 
 PARTITION_FILE = ".hoodie_partition_metadata"
@@ -247,6 +248,26 @@ class AgentTable(Table):
         """
         engine = self._engine()
         self._jvm.org.apache.hudi.table.HoodieSparkTable.create(config, engine).restore(engine, instant, newest)
+
+    def bucket(self, key: str, fields: Iterable[str], count: int) -> int:
+        """The one of so many buckets in which Hudi looks for a record key of these fields."""
+        identifier = self._jvm.org.apache.hudi.index.bucket.BucketIdentifier
+        return int(identifier.getBucketId(key, ",".join(fields), count))
+
+    def begin_timeline(self) -> None:
+        """Put the beginning before the timeline: a commit without files and schema (F630).
+
+        The caller holds the lock, and has seen that nothing was ever committed.
+        """
+        meta = self.meta_client()
+        common = self._jvm.org.apache.hudi.common.model
+        commit = common.HoodieCommitMetadata()
+        commit.setOperationType(common.WriteOperationType.INSERT)
+        merge_on_read = str(meta.getTableType().name()) == TableType.MERGE_ON_READ
+        name = tl.beginning(merge_on_read=merge_on_read)
+        path = self._jvm.org.apache.hudi.storage.StoragePath(f"{self.path}/{TIMELINE}/{name}")
+        content = meta.getCommitMetadataSerDe().getInstantWriter(commit)
+        meta.getStorage().createImmutableFileInPath(path, content)
 
     def set_property(self, key: str, value: str) -> None:
         """Change one of the table's own properties; the caller holds the lock."""

@@ -38,6 +38,9 @@ COMMIT = "commit"
 FIRST_BACKOFF_SECONDS = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 ABANDONED_KEPT = 500
+"""Instants in one `done/abandoned-<inc>`. The records of what its owner abandons beyond them stay
+until it has ended: each has a key of its own, so their number needs no bound (F634).
+"""
 
 
 @dataclass(frozen=True)
@@ -244,6 +247,8 @@ class Settler:
     """D of the gate in seconds, at each use: the longer one counts (F437)."""
     alone: Callable[[], Mapping[str, str]] | None = None
     """`options` while no writer is registered that is not settled here; None: the same."""
+    _kept: set[str] = field(default_factory=set)
+    """Abandoned instants that were rolled back, and whose records stay while their owner lives."""
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _due: dict[tuple[str, str], float] = field(default_factory=dict)
     _failures: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -491,20 +496,27 @@ class Settler:
                 and record.inc not in records.settles
                 and time.monotonic() >= self._due.get((record.inc, instant), 0.0)
                 and self._drained(record.inc, instant)
+                and not (instant in self._kept and record.inc in records.writers)
             ):
                 owners[instant] = record.inc
+        # What is swept from now on is swept after the end of these owners, and the drain
+        ended = {inc for inc in set(owners.values()) - set(records.writers) if self._drained(inc)}
         done = 0
         for instant, end in self._ends(tuple(owners), records, stopping):
             inc = owners[instant]
             try:
                 outcome = _outcome(end)
                 if instant not in self.ended or self.lost():
-                    self._remember_given_up(inc, instant)
+                    remembered = self._remember_given_up(inc, instant)
+                    if not remembered and inc not in ended:
+                        self._kept.add(instant)
+                        continue
                 self._drop_record(instant, outcome)
             except Exception as error:
                 self._postpone(inc, instant, error)
                 continue
             self._since.pop((inc, instant), None)
+            self._kept.discard(instant)
             done += 1
         return done
 
@@ -536,20 +548,23 @@ class Settler:
         failure = classify(error, secrets=environment_secrets())
         self._log("done", 0, ok=False, instant=instant, detail=f"abandoned, {failure.kind}: {failure.message[:200]}")
 
-    def _remember_given_up(self, inc: str, instant: str) -> None:
+    def _remember_given_up(self, inc: str, instant: str) -> bool:
         """Remember the instant before its record is deleted.
 
-        Its sweep is repeated when the writer is settled (F4).
+        Its sweep is repeated when the writer is settled (F4). False when there is no room: then the
+        record must stay.
         """
         key = Kind.DONE.of(keys.abandoned(inc))
         for _ in range(5):
             entry = self.session.etcd.get(key)
             known = Abandoned(inc=inc) if entry is None else Abandoned.from_json(entry.readable)
             if instant in known.instants:
-                return
-            value = known.but(instants=(*known.instants, instant)[-ABANDONED_KEPT:]).to_json()
+                return True
+            if len(known.instants) >= ABANDONED_KEPT:
+                return False
+            value = known.but(instants=(*known.instants, instant)).to_json()
             if self.session.etcd.cas(key, value, entry.mod_revision if entry else 0) is not None:
-                return
+                return True
         raise OutcomeUnknown(f"{key} changes too fast")
 
     def _collect(self, records: Records, stopping: Callable[[], bool]) -> None:

@@ -80,6 +80,8 @@ class WriteInfo:
     replaced: frozenset[tuple[str, str]]
     changes: tuple[Change, ...] = ()
     """The files that replaced a base file or deleted records."""
+    inserted_in_logs: frozenset[tuple[str, str]] = frozenset()
+    """The file groups to whose log files it has added records."""
 
     @property
     def carries_rows(self) -> bool:
@@ -288,7 +290,8 @@ class Table:
                 tl.State.COMPLETED,
                 str(java_instant.getCompletionTime()),
             )
-            found.append((instant, java_instant))
+            if instant.requested != tl.BEGINNING:
+                found.append((instant, java_instant))
         for instant, java_instant in sorted(found, key=lambda pair: pair[0].completion, reverse=True):
             metadata = self._jvm.org.apache.hudi.common.table.timeline.TimelineUtils.getCommitMetadata(
                 java_instant, archived
@@ -345,6 +348,7 @@ class Table:
         return tuple(
             tl.Instant(str(i.requestedTime()), str(i.getAction()), tl.State.COMPLETED, str(i.getCompletionTime()))
             for i in found
+            if str(i.requestedTime()) != tl.BEGINNING
         )
 
     def archived_completed(self, requested: str) -> bool:
@@ -443,7 +447,13 @@ def write_info(metadata: Mapping[str, Any]) -> WriteInfo:
     changes = tuple(
         change for change in (_change(stat) for stat in stats if stat.get("path")) if change.before or change.deletes
     )
-    return WriteInfo(str(metadata.get("operationType") or "UNKNOWN"), files, frozenset(replaced), changes)
+    inserted = {
+        (str(stat.get("partitionPath") or ""), str(stat["fileId"]))
+        for stat in stats
+        if ".log." in str(stat.get("path") or "").rpartition("/")[2] and stat.get("numInserts")
+    }
+    operation = str(metadata.get("operationType") or "UNKNOWN")
+    return WriteInfo(operation, files, frozenset(replaced), changes, frozenset(inserted))
 
 
 def _change(stat: Mapping[str, Any]) -> Change:

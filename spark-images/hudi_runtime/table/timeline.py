@@ -49,6 +49,10 @@ ACTIONS = WRITE_ACTIONS | frozenset(
 #: Actions that Hudi 1.2.0 leaves in the active timeline for ever (TimelineArchiverV2).
 NEVER_ARCHIVED = frozenset({"savepoint", "restore", "indexing", "schemacommit"})
 
+#: Requested and completion time of the beginning that an agent puts before a timeline (F630). It is
+# before all times of commits, and not after the zero of the table's clock.
+BEGINNING, _BEGUN = "19700101000000000", "19700101000000001"
+
 _TIME = r"\d{14}(?:\d{3})?"
 _COMPLETED = re.compile(rf"^({_TIME})_({_TIME})\.([a-z]+)$")
 _PENDING = re.compile(rf"^({_TIME})\.(?:([a-z]+)\.)?(requested|inflight)$")
@@ -110,6 +114,10 @@ class Timeline:
     instants: tuple[Instant, ...] = ()
     unknown: tuple[str, ...] = ()
     savepoints: tuple[Instant, ...] = ()
+    begun: bool = False
+    """Whether a beginning stands before all instants. It is no instant: nobody wrote anything in it
+    (F630).
+    """
 
     def get(self, requested: str) -> Instant | None:
         """The instant with that requested time; None when it is not in the active timeline."""
@@ -161,6 +169,14 @@ class Timeline:
         return next((instant.requested for instant in self.instants if instant.action not in NEVER_ARCHIVED), "")
 
 
+def beginning(*, merge_on_read: bool) -> str:
+    """File name of the beginning of a table's timeline: a completed commit of a writer.
+
+    In a MergeOnRead table a `commit` would be the result of a compaction.
+    """
+    return f"{BEGINNING}_{_BEGUN}.{'deltacommit' if merge_on_read else 'commit'}"
+
+
 def parse_name(name: str) -> Instant | None:
     """The instant of a file name; None for other files (temporary, checksum, history)."""
     completed = _COMPLETED.match(name)
@@ -183,17 +199,20 @@ def parse(names: Iterable[str]) -> Timeline:
     found: dict[str, list[Instant]] = {}
     savepoints: dict[str, list[Instant]] = {}
     unknown: list[str] = []
+    begun = False
     for name in names:
         if name.startswith(".") or name == "history" or name.endswith(".crc"):
             continue
         instant = parse_name(name)
         if instant is None:
             unknown.append(name)
+        elif instant.requested == BEGINNING and not instant.pending:
+            begun = True
         else:
             kind = savepoints if instant.action == "savepoint" else found
             kind.setdefault(instant.requested, []).append(instant)
     instants, kept = (tuple(_merge(kind[requested]) for requested in sorted(kind)) for kind in (found, savepoints))
-    return Timeline(instants, tuple(sorted(unknown)), kept)
+    return Timeline(instants, tuple(sorted(unknown)), kept, begun)
 
 
 def parse_sizes(sizes: Mapping[str, int]) -> Timeline:

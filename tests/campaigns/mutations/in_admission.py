@@ -260,6 +260,39 @@ GATES = (
         "test_an_etcd_set_back_below_a_higher_revision_freezes_and_forgets_no_fence",
     ),
     mutation(
+        "a-new-table-lifts-a-freeze",
+        "I2 F605",
+        "whoever may create and delete HudiTables opens a gate that was frozen",
+        o(
+            "plan/gate/gate",
+            "if view.gate.state is GateState.FROZEN and view.gate.reason != RELEASED:",
+            "if view is None:",
+        ),
+        f"{GATE}::test_what_a_person_has_frozen_stays_so_for_the_next_huditable",
+    ),
+    mutation(
+        "a-released-gate-is-trusted",
+        "I2 F605",
+        "a gate that no HudiTable had while etcd was set back is opened for its next one",
+        o(
+            "plan/gate/gate",
+            "(view.gate.state is GateState.FROZEN and is_mine(view))",
+            "view.gate.state is GateState.FROZEN",
+        ),
+        f"{GATE}::test_a_gate_that_was_released_freezes_for_its_next_huditable",
+    ),
+    mutation(
+        "an-old-word-lifts-a-new-freeze",
+        "I2 F606",
+        "the word of a restore lifts the freeze after the next restore of the same backup",
+        o(
+            "plan/gate/gate",
+            '    return f"{mod}-{view.etcd.forgotten}" if view.etcd.forgotten else str(mod)\n',
+            "    return str(mod)\n",
+        ),
+        f"{GATE}::test_a_word_lifts_one_freeze",
+    ),
+    mutation(
         "another-etcd-is-trusted",
         "F10 I11",
         "an etcd that is another cluster than the one that wrote the gate is used",

@@ -9,6 +9,7 @@ from tests.campaigns.mutations.mutation import mutation
 
 ADOPTION = "tests/tiers/unit/plan/gate/test_adoption.py"
 TABLES = f"{RUNTIME}/agent/test_adopted_tables.py"
+ROWS = f"{RUNTIME}/agent/test_stored_rows.py"
 SAVEPOINTS = f"{RUNTIME}/agent/test_savepoints.py"
 REQUESTS = "tests/tiers/unit/plan/requests/test_savepoint_requests.py"
 GUARD = "TimelineGuardTest.aSavepointIsTheAgentsBehindTheClosedGate"
@@ -53,20 +54,8 @@ ADOPTING = (
         [
             o(
                 "plan/gate/gate",
-                (
-                    "view,\n"
-                    "        GateState.FROZEN,\n"
-                    "        base=view.gate,\n"
-                    '        table="",\n'
-                    '        table_uid="",\n'
-                    '        reason="no HudiTable",\n'
-                    '        restore_baseline="",\n'
-                    "        adopted=False,"
-                ),
-                (
-                    'view, GateState.FROZEN, base=view.gate, table="", table_uid="", reason="no HudiTable", '
-                    'restore_baseline="",'
-                ),
+                ('        restore_baseline="",\n        adopted=False,'),
+                '        restore_baseline="",',
             ),
             o(
                 "plan/gate/gate",
@@ -96,6 +85,98 @@ ADOPTING = (
         "a completed instant is taken for one of ours",
         a("agent/facts", "if not i.pending and i.completion > clock)", "if i.pending and i.completion > clock)"),
         f"{SETTLING}::test_a_completed_instant_past_the_clock_is_nobodys_of_ours",
+    ),
+    mutation(
+        "a-timeline-without-a-beginning",
+        "F630 I5",
+        "files of a write that is pending, and may never commit, are rows of a table without a metadata table",
+        a("agent/preparation", "        if metadata_in_force.goes(self._options):\n", "        if False:\n"),
+        f"{RUNTIME}/agent/test_assignment.py::test_a_table_without_a_metadata_table_begins_before_its_first_commit",
+        "tests/tiers/hudi/test_first_commit.py::test_files_of_an_older_write_that_is_pending_are_no_rows",
+    ),
+    mutation(
+        "a-beginning-before-archived-commits",
+        "F630 I8",
+        "a beginning is put before commits, so that the files of archived ones are no rows any more",
+        a(
+            "agent/creation",
+            "return not (timeline.begun or written or table.has_archive())",
+            "return not timeline.begun",
+        ),
+        f"{RUNTIME}/agent/test_creation.py::test_what_was_committed_is_never_after_a_beginning",
+    ),
+    mutation(
+        "a-beginning-beside-a-commit",
+        "F630 I8",
+        "whether anything was committed is looked at before the lock only",
+        a(
+            "agent/creation",
+            "            if _lacks_beginning(table):\n                table",
+            "            if True:\n                table",
+        ),
+        f"{RUNTIME}/agent/test_creation.py::test_what_was_committed_is_never_after_a_beginning",
+    ),
+    mutation(
+        "the-beginning-is-a-commit",
+        "F630",
+        "readers, triggers and status take the beginning for a commit of somebody",
+        a("table/timeline", "elif instant.requested == BEGINNING and not instant.pending:", "elif False:"),
+        f"{RUNTIME}/table/test_timeline.py::test_the_beginning_is_no_instant",
+    ),
+    mutation(
+        "a-writer-puts-the-beginning",
+        "F630 I8",
+        "a writer may put a beginning before the timeline",
+        j(
+            "OwnInstants",
+            "if (me.isWriter()) {\n            throw ErrorCode.NOT_OWNER.refusal(\"only the table's agent begins",
+            "if (false) {\n            throw ErrorCode.NOT_OWNER.refusal(\"only the table's agent begins",
+        ),
+        t("TimelineGuardTest.theBeginningOfATimelineIsTheAgentsUnderTheLock"),
+    ),
+    mutation(
+        "rows-are-adopted-where-no-writer-looks",
+        "F631",
+        "a table of 8 buckets is adopted as one of 16: every update of half of the rows adds a second one",
+        a("agent/stored_rows", "row.bucket is not None and in_buckets[row.group] != row.bucket", "False"),
+        f"{ROWS}::test_a_row_lies_where_its_key_is_looked_for",
+        "tests/tiers/hudi/test_adoption.py::test_an_index_that_would_find_no_row_is_refused",
+    ),
+    mutation(
+        "a-write-without-files-hides-the-index",
+        "F631",
+        "after a write without files a table is adopted with any index",
+        a("agent/stored_rows", "{*groups, *(row.group for row in rows)}", "{*groups}"),
+        f"{ROWS}::test_the_rows_tell_the_index_when_the_last_write_has_no_files",
+    ),
+    mutation(
+        "keys-of-another-form-are-adopted",
+        "F631",
+        "a table whose keys lack the name of their field is adopted: every update adds a second row",
+        a(
+            "agent/stored_rows",
+            "        if not re.fullmatch(form.pattern, row.key, re.DOTALL):\n",
+            "        if False:\n",
+        ),
+        f"{ROWS}::test_keys_of_another_form",
+    ),
+    mutation(
+        "the-first-keys-are-like-all-keys",
+        "F631",
+        "a table that was written by two releases of Hudi is adopted, with keys of both forms",
+        a(
+            "agent/stored_rows",
+            "    return said or key_problems(spec, _other_keys(frame, spec))\n",
+            "    return said\n",
+        ),
+        "tests/tiers/hudi/test_adoption.py::test_keys_without_the_name_of_their_field_are_refused",
+    ),
+    mutation(
+        "rows-in-log-files-are-adopted",
+        "F631",
+        "rows that others put into log files are adopted, where no index but that of buckets looks",
+        a("agent/adoption", "        *stored_rows.log_problems(spec, count, found.only_in_logs),\n"),
+        f"{TABLES}::test_the_index_is_told_by_the_names_of_file_groups",
     ),
 )
 KEEPING = (

@@ -127,4 +127,15 @@ BEGINNING = (
         a("agent/agent", "retire(gone=table_id not in wanted)", "retire(gone=False)"),
         f"{RUNTIME}/agent/test_agent.py::test_what_is_no_table_of_its_own_any_more_is_told_so",
     ),
+    mutation(
+        "tasks-of-any-group",
+        "F636",
+        "a bootstrap waits for tasks of other tables, and perhaps not for its own",
+        a(
+            "process/spark",
+            'job.getProperty("spark.jobGroup.id") == group',
+            'job.getProperty("spark.jobGroup.id") != group',
+        ),
+        f"{RUNTIME}/process/test_await_idle.py::test_tasks_that_are_waited_for",
+    ),
 )

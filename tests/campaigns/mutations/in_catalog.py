@@ -303,12 +303,23 @@ LISTING = (
         f"{GLUE}::test_only_what_this_hudi_table_has_made_is_dropped",
     ),
     mutation(
+        "a-table-has-the-time-of-its-predecessor",
+        "F607 availability",
+        "the entry of a deleted table stays in its catalog, because the time was over before it began",
+        Edit(
+            "operator/hudi_operator/plan/requests/catalogs.py",
+            'return f"{DROP_TIMER}{view.table.ref.uid}"',
+            'return f"{DROP_TIMER}of-another"',
+        ),
+        f"{DELETION}::test_the_next_huditable_of_the_name_has_its_own_time",
+    ),
+    mutation(
         "a-catalog-keeps-a-deleted-table",
         AVAILABILITY,
         "the deletion of a HudiTable waits for its catalog without bound",
         Edit(
             "operator/hudi_operator/plan/requests/catalogs.py",
-            " and not view.elapsed(DROP_TIMER, drop_seconds(view.table))",
+            " and not view.elapsed(_drop_timer(view), drop_seconds(view.table))",
             "",
         ),
         f"{DELETION}::test_a_catalogs_entry_is_awaited_for_a_time",

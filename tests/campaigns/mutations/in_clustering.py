@@ -140,4 +140,18 @@ LEAVING_OUT = (
         ),
         t("QuietPartitionsPlanTest.fewerPartitionsThanAreSkipped"),
     ),
+    mutation(
+        "again-beside-tasks-of-the-first-execution",
+        "F632 I5",
+        "a plan is executed again while tasks of its first execution may still upload a file that nobody sweeps",
+        a("services/services", "                self._end_leftovers()\n", "                pass\n"),
+        f"{SERVICES}::test_nothing_is_executed_again_while_tasks_of_its_first_execution_run",
+    ),
+    mutation(
+        "again-beside-threads-that-begin-tasks",
+        "F632 I5",
+        "a plan is executed again while a thread of Hudi may begin a task of the first execution",
+        a("services/tasks", "group=self._group) and not begins:", "group=self._group):"),
+        f"{SERVICES}::test_nothing_is_executed_again_while_tasks_of_its_first_execution_run",
+    ),
 )

@@ -199,6 +199,13 @@ UNRECORDED = (
         o("plan/table_status", "    proofs += [*left[:LEFT_NAMED], *others]\n", ""),
         f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
     ),
+    mutation(
+        "only-who-is-settled-is-attested",
+        "F613 availability",
+        "kubectl hudi attests no pod that no settle record names, although the condition asks for it",
+        Edit("operator/hudi_kubectl/verbs.py", "found.setdefault(pod, (uid, node))", "found.pop(pod, None)"),
+        "tests/tiers/unit/kubectl/test_verbs.py::test_a_pod_of_nobody_who_is_settled_is_attested",
+    ),
 )
 
 AGENTS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_agent import a
 from tests.campaigns.mutations.in_jvm import j, t
 from tests.campaigns.mutations.in_settling import o
-from tests.campaigns.mutations.mutation import Edit, mutation
+from tests.campaigns.mutations.mutation import AVAILABILITY, Edit, mutation
 
 RESTORES = "tests/tiers/unit/runtime/agent/test_restores.py"
 REQUESTS = "tests/tiers/unit/plan/requests/test_restore_requests.py"
@@ -296,5 +296,19 @@ UNDOING = (
             'if c.get("manifest")), 0)',
         ),
         f"{PROGRESS}::test_progress_that_a_savepoint_would_bring_back_is_kept",
+    ),
+    mutation(
+        "a-program-reads-on-behind-a-restore",
+        "F635 I9",
+        "a program does not notice that the commits it has read were undone",
+        a("read/incremental", "        if position.given:\n", "        if False:\n"),
+        f"{POSITIONS}::test_a_pull_asks_whether_what_was_returned_is_still_there",
+    ),
+    mutation(
+        "a-chosen-time-is-one-of-a-commit",
+        AVAILABILITY,
+        "a program that begins at a time of its own choice is told that the table was restored",
+        a("read/incremental", "        if position.given:\n", "        if True:\n"),
+        f"{POSITIONS}::test_a_time_that_somebody_has_chosen_is_that_of_no_commit",
     ),
 )

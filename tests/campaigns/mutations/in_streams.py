@@ -7,6 +7,7 @@ from tests.campaigns.mutations.in_settling import o
 from tests.campaigns.mutations.mutation import mutation
 
 KAFKA = f"{RUNTIME}/read/test_kafka_positions.py"
+LOOKS = f"{RUNTIME}/read/test_kafka_looks.py"
 RUN = f"{RUNTIME}/writer/test_run.py"
 DATABASES = f"{RUNTIME}/read/test_jdbc_positions.py"
 DATABASE_SPECS = "tests/tiers/unit/api/test_jdbc_spec.py"
@@ -236,5 +237,26 @@ STREAMS = (
         "between backticks, which are no quotes in PostgreSQL, a query has a second statement",
         o("api/jdbc", r"\x60[^\x60\x27\x22;\\$#()]*\x60", r"\x60[^\x60]*\x60"),
         f"{DATABASE_SPECS}::test_nothing_gets_out_of_its_place",
+    ),
+    mutation(
+        "one-broker-is-enough",
+        "F633 I9",
+        "one broker that has just started ends a stream for ever, or its topic is read from the beginning again",
+        a("read/kafka", "        if not left or not (lost or look.never):\n", "        if True:\n"),
+        f"{LOOKS}::test_a_broker_that_has_just_started_ends_nothing",
+    ),
+    mutation(
+        "a-list-of-topics-is-complete",
+        "F633 I9",
+        "a topic that one broker leaves out of its list does not exist",
+        a("read/kafka", "{name: self._exists(name) for name", "{name: False for name"),
+        f"{LOOKS}::test_a_list_that_leaves_a_topic_out_says_nothing_of_it",
+    ),
+    mutation(
+        "what-may-not-be-told-is-gone",
+        "F633 I9",
+        "a topic that the brokers may not tell of for a while does not exist",
+        a("read/kafka", "    if refused:\n", "    if False:\n"),
+        f"{LOOKS}::test_what_may_not_be_told_is_no_loss",
     ),
 )

@@ -257,4 +257,15 @@ ZOMBIES = (
         ),
         f"{LATE}::test_only_the_base_file_that_no_commit_names_goes",
     ),
+    mutation(
+        "of-many-given-up-the-oldest-are-forgotten",
+        "F634 I5",
+        "the oldest of more than 500 instants that a writer has given up are not swept after its end",
+        a(
+            "settle/settle",
+            "                return False\n            value",
+            "                return True\n            value",
+        ),
+        f"{SETTLER}::test_what_a_writer_abandons_is_swept_at_its_end_however_much_it_is",
+    ),
 )

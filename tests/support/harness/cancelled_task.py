@@ -26,6 +26,7 @@ def main() -> None:
 
     def run() -> None:
         try:
+            spark.sparkContext.setJobGroup("its own", "a job of a group")
             spark.range(0, 1, 1, 1).selectExpr(TASK).collect()
         except Exception as error:
             failed.append(error)
@@ -38,6 +39,7 @@ def main() -> None:
     job.join(60)
     print("the job is over:", bool(failed), flush=True)
     print("idle:", sp.await_idle(spark, 0.5), flush=True)
+    print("idle for its own group:", sp.await_idle(spark, 0, group="its own"), flush=True)
     print("told:", sp.running_tasks(spark), flush=True)
     print("at the end:", sp.await_idle(spark, 60), repr(sp.running_tasks(spark)), flush=True)
     spark.stop()

@@ -18,6 +18,8 @@ from hudi_runtime.table import timeline as tl
 __all__ = ["data_files", "parse_timeline", "same", "same_files"]
 CHECKSUM = ".crc"
 """Files that Hadoop's local file system puts beside each of its own, and does not list."""
+BEGINNING = {f"19700101000000000_19700101000000001.{action}" for action in ("commit", "deltacommit")}
+"""What an agent puts before a timeline, in which nobody has written anything."""
 COMPLETED = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
 """Names of completed actions that differ from the name of the action."""
 
@@ -28,13 +30,14 @@ def same(names: Sequence[str], found: tl.Timeline) -> None:
     A savepoint bears the time of the commit that it keeps.
     """
     names = [name for name in names if not name.endswith(CHECKSUM)]
-    alone = [name for name in names if ".savepoint" not in name]
+    alone = [name for name in names if ".savepoint" not in name and name not in BEGINNING]
     mine = {
         i.requested: (COMPLETED.get(i.action, i.action) if i.completed else i.action, i.completed)
         for i in parse_timeline(alone)
     }
     theirs = {i.requested: (i.action, i.completion) for i in found.instants}
     assert theirs == mine, f"{names} is read as {theirs}; names alone say {mine}"
+    assert found.begun == bool(BEGINNING.intersection(names))
     kept = {name.partition("_")[0] for name in names if name.endswith(".savepoint")}
     assert {i.requested for i in found.savepoints if not i.pending} == kept, names
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from hudi_runtime.agent.bootstrap import Bootstrap
+from hudi_runtime.agent.bootstrap import KEY, Bootstrap
 from hudi_runtime.job.job import TableSpec
 from hudi_runtime.process.etcd import Entry
 from hudi_runtime.table import timeline as tl
@@ -119,7 +119,7 @@ class Fake:
         jobs = SimpleNamespace(
             setLocalProperty=lambda *a: None,
             setJobGroup=lambda *a, **k: None,
-            **vars(spark_context(running=self.active, known=lambda group: self.active)),
+            **vars(spark_context({f"{KEY}-{SPEC.id}": self.active})),
             cancelJobGroup=self.cancelled.append,
         )
         spark: Any = SimpleNamespace(sparkContext=jobs)

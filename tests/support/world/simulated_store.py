@@ -69,7 +69,7 @@ class Pod:
     final: bool = False
     """Its grace period is 0: the object goes with its last finalizer, and not before."""
     cleaned_since: float | None = None
-    """When its kubelet has begun to take its volumes away, after the last container."""
+    """Time at which its kubelet began to remove its volumes, after the last container."""
     process: Process | None = None
     ended_at: str = ""
     beside: str = ""
@@ -84,7 +84,7 @@ class Pod:
     silent: bool = False
     """The kubelet has refused it, and has said nothing about its containers."""
     unreported: bool = False
-    """What its kubelet has told last is older than the start of its containers."""
+    """Whether its kubelet's last report is older than the start of its containers."""
     unlocated: bool = False
     """Its kubelet has ended it, and found none of its containers."""
     collected: bool = False

@@ -1,10 +1,12 @@
-"""The tasks of a driver, as Spark's scheduler counts them and its status store knows them."""
+"""The tasks of a driver, as Spark's scheduler knows them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
+
+GROUP = "spark.jobGroup.id"
 
 
 class Counts:
@@ -21,22 +23,26 @@ class Counts:
         return SimpleNamespace(_1=lambda: executor, _2=lambda: tasks)
 
 
-def spark_context(*, running: int, known: Callable[[str], int], unreached: bool = False) -> SimpleNamespace:
+def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -> SimpleNamespace:
     """The part of a SparkContext that reports tasks.
 
-    ``running``: how many the scheduler counts. ``known``: how many of a group the store knows.
-    ``unreached``: whether an executor is not reached and not given up yet.
+    ``tasks``: how many of each job group run (None: of a job without any). ``unreached``: whether
+    an executor is not reached and not given up yet.
     """
-    counts = SimpleNamespace(iterator=lambda: Counts({"driver": running}))
-    scheduler = SimpleNamespace(runningTasksByExecutors=lambda: counts)
-    tracker = SimpleNamespace(
-        getJobIdsForGroup=lambda group: [group],
-        getJobInfo=lambda job: SimpleNamespace(stageIds=[job]),
-        getStageInfo=lambda stage: SimpleNamespace(numActiveTasks=known(stage)),
+    counts = SimpleNamespace(iterator=lambda: Counts({"driver": sum(tasks.values())}))
+    sets = [
+        SimpleNamespace(
+            properties=lambda group=group: None if group is None else SimpleNamespace(getProperty={GROUP: group}.get)
+        )
+        for group, number in tasks.items()
+        for _ in range(number)
+    ]
+    managers = [SimpleNamespace(taskSet=lambda each=each: each) for each in sets]
+    scheduler = SimpleNamespace(
+        runningTasksByExecutors=lambda: counts,
+        taskIdToTaskSetManager=lambda: SimpleNamespace(values=lambda: managers),
     )
     context = SimpleNamespace(taskScheduler=lambda: scheduler)
     executors = SimpleNamespace(hasUnreached=lambda asked: asked is context and unreached)
     packages = SimpleNamespace(hudioperator=SimpleNamespace(session=SimpleNamespace(LostExecutors=executors)))
-    return SimpleNamespace(
-        _jsc=SimpleNamespace(sc=lambda: context), _jvm=SimpleNamespace(io=packages), statusTracker=lambda: tracker
-    )
+    return SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context), _jvm=SimpleNamespace(io=packages))

@@ -13,6 +13,7 @@ from demo.cluster import kubectl
 
 from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
+from hudi_operator.model.facts import Nodes
 from hudi_operator.model.proof import pod_proof, silent
 from tests.support.cluster.space import Space, wait_for
 
@@ -36,7 +37,7 @@ def test_a_refused_pod_is_proven_when_it_was_deleted(space: Space) -> None:
         return space.get("pod", "refused")
 
     def kind() -> str:
-        nodes = {node: node_facts(cluster.get("node", node))}
+        nodes = Nodes.of({node}, {node: node_facts(cluster.get("node", node))})
         proof = pod_proof(pod_facts(found()), nodes, hosted=False)
         return proof.kind if proof is not None else ""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hudi_runtime.agent.stored_rows import SAMPLE
 from hudi_runtime.table.timeline import WRITE_ACTIONS
 from tests.support.harness.local import Process, Table, World, rows, until
 from tests.support.harness.stock_tables import StockTable, adopt, release
@@ -180,3 +181,75 @@ def test_what_does_not_fit_is_refused_by_name_and_value(world: World) -> None:
     assert "policy is Create" in refusal(refused, agent, "TableExists")["error"]["message"]
     assert not (keyed.folder / ".hoodie" / "hudi-operator").exists()
     assert "timezone=LOCAL" in properties.read_text()
+
+
+def said(table: Table, agent: Process, words: str) -> None:
+    """The agent does not adopt the table, for that reason."""
+    until(
+        f"the agent says: {words}",
+        lambda: words in str((table.report().get("error") or {}).get("message")),
+        alive=agent,
+    )
+
+
+@pytest.mark.parametrize("type", ["CopyOnWrite", "MergeOnRead"])
+def test_an_index_that_would_find_no_row_is_refused(world: World, type: str) -> None:
+    """F631: a table of 8 buckets, as after the deletion of its HudiTable, whose last write has no
+    files: its rows tell the index. Adopted as it is, no update adds a row.
+    """
+    name, path = f"agent-buckets-{type.lower()}", world.url(world.lake / f"buckets-{type.lower()}")
+
+    def named(what: str, **spec: object) -> Table:
+        return world.table(f"buckets-{what}-{type.lower()}", type=type, path=path, tableName="buckets", **spec)
+
+    doubled = named("16", index={"type": "Bucket", "buckets": 16})
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
+    stock = StockTable(world, doubled, buckets)
+    stock.upsert([*rows(range(20), "a", "stock", 1), *rows([20], "b", "stock", 1)])
+    gone = {
+        "hoodie.datasource.write.operation": "delete_partition",
+        "hoodie.datasource.write.partitions.to.delete": "b",
+    }
+    stock.upsert(rows([20], "b", "gone", 2), gone)
+    agent = world.agent(name)
+    doubled.gate("closed")
+    world.admit_agent(doubled, name)
+    said(doubled, agent, "index: spec has 16 buckets, of which the row with the key ")
+    named("4", index={"type": "Bucket", "buckets": 4}).assign(name)
+    said(doubled, agent, "index: spec has 4 buckets, table has bucket ")
+    named("none").assign(name)
+    said(doubled, agent, "table has a bucket index")
+    assert not (doubled.folder / ".hoodie" / "hudi-operator").exists()
+    right = named("8", index={"type": "Bucket", "buckets": 8})
+    right.assign(name)
+    adopted(right, agent)
+    writer = right.writer("ours", python={"batches": [{"rows": rows(range(20), "a", "ours", 3)}]})
+    assert writer.wait() == 0, writer.log()[-4000:]
+    right.audited(rows(range(20), "a", "ours", 3), only=CHECKS)
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]
+
+
+def test_keys_without_the_name_of_their_field_are_refused(world: World) -> None:
+    """F631: as Hudi 0.14.1 to 1.0.2 wrote them; a table of version 9 keeps them, and its writers
+    make others. The row that tells it is not among those of the largest file.
+    """
+    table = world.table("bare", partitionFields=["p", "v"])
+    bare = {
+        "hoodie.datasource.write.partitionpath.field": "p,v",
+        "hoodie.write.table.version": "8",
+        "hoodie.write.auto.upgrade": "false",
+        "hoodie.write.complex.keygen.new.encoding": "true",
+        "hoodie.write.complex.keygen.validation.enable": "false",
+        "hoodie.metadata.enable": "false",
+    }
+    stock = StockTable(world, table, bare)
+    stock.upsert(rows([7], "z", "old", 1))
+    now = {"hoodie.write.table.version": "9", "hoodie.write.auto.upgrade": "true"}
+    stock.upsert(rows(range(1000, 1000 + 2 * SAMPLE), "a", "new", 1), now)
+    agent = world.agent("agent-bare")
+    table.gate("closed")
+    world.admit_agent(table, "agent-bare")
+    said(table, agent, "recordKeyFields: needed keys of the form 'id:7', table has a row with the key '7'")
+    agent.terminate()
+    assert agent.wait() == 0, agent.log()[-3000:]

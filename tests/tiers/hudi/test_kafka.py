@@ -100,6 +100,7 @@ def test_looks_at_topics(world: World, topics: Topics, monkeypatch: pytest.Monke
         read(world, source, before)
     assert read(world, replace(source, if_lost="Earliest"), before)[0] == [rows([3, 4], "a", "one", 1)]
 
+    monkeypatch.setattr(kafka, "LOOK_SECONDS", 0.5)
     topics.delete("looks")
 
     def gone_now() -> bool:

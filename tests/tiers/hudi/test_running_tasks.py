@@ -14,6 +14,7 @@ SAID = re.compile(
 idle for another group: True
 the job is over: True
 idle: False
+idle for its own group: False
 told: executor driver runs 1, task \d+ \(number 0 of stage \d+\.0, attempt 0, since 20\d\d-.*Z\)
 at the end: True ''
 """

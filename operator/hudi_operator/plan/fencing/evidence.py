@@ -117,7 +117,7 @@ def _has_registered(view: View, pod: PodFacts) -> bool:
 
 
 def unproven(view: View) -> list[str]:
-    """What can be done about pods that should have ended long ago, and that no settle record names.
+    """Steps for pods that should have ended long ago, and that no settle record names.
 
     One sentence for each, for people.
     """

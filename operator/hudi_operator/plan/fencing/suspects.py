@@ -59,9 +59,10 @@ def _lock_timer(view: View) -> PartialPlan:
 
 
 def _forget_timers(view: View) -> PartialPlan:
-    """Stop timers of incarnations and attempts that nothing names any more."""
+    """Stop timers of incarnations, attempts and HudiTables that nothing names any more."""
     known = {i.inc for i in view.incs} | {a.id for w in view.writers for a in w.attempts if not a.ended}
-    kinds = ("alive/", "gone/", "proof/", "drain/", "leave/", "stop/", "change/")
+    known |= {view.table.ref.uid} if view.table.ref.deleting else set()
+    kinds = ("alive/", "gone/", "proof/", "drain/", "drop/", "executors/", "leave/", "stop/", "change/")
     stale = [n for n in view.observed.timers if n.startswith(kinds) and n.partition("/")[2] not in known]
     return PartialPlan(tuple(StopTimer(n) for n in stale))
 

@@ -26,10 +26,10 @@ from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
+RELEASED = "no HudiTable"
+"""Reason of a gate that its last HudiTable has released: the next one takes it over."""
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""Annotation of a HudiTable: a person accepts the state of etcd. Its value is the mod revision of
-the frozen gate, so it works once.
-"""
+"""Annotation of a HudiTable by which a person accepts the state of etcd: :func:`unfreeze_word`."""
 REASON_LIMIT = 64
 GAVE_WAY_LIMIT = 16
 """HudiTables of one path that a gate remembers."""
@@ -259,7 +259,8 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         cluster_id=view.etcd.cluster_id,
         table=view.table.ref.key,
         table_uid=view.table.ref.uid,
-        # Of a gate that is made now nothing was forgotten; the table's marker tells of another one.
+        # For a new gate nothing was forgotten; the table's marker shows whether there was another
+        # one.
         accepted_floor=view.gate.accepted_floor if view.etcd.gate is not None else view.etcd.forgotten,
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
@@ -354,8 +355,9 @@ def _create(view: View) -> PartialPlan | None:
 
 
 def _freeze(view: View) -> PartialPlan | None:
+    """A gate without a HudiTable is frozen for its next one, too (F605)."""
     frozen = freeze_reason(view)
-    if not frozen or view.gate.state is GateState.FROZEN:
+    if not frozen or (view.gate.state is GateState.FROZEN and is_mine(view)):
         return None
     return _put(
         view,
@@ -367,10 +369,14 @@ def _freeze(view: View) -> PartialPlan | None:
 def _take_over(view: View) -> PartialPlan | None:
     """The gate was released by its last HudiTable, or left by a deleted one of the same name.
 
-    Settling resumes here.
+    Settling resumes here. What was frozen stays so: a person has to lift it, and not whoever makes
+    the HudiTable anew (F605).
     """
     if is_mine(view):
         return None
+    if view.gate.state is GateState.FROZEN and view.gate.reason != RELEASED:
+        kept = _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=view.gate.reason)
+        return _put(view, kept, "taking over the gate, which stays frozen")
     base = view.gate if writers_left(view) or view.etcd.lock is not None else None
     taken = _put(
         view,
@@ -381,14 +387,23 @@ def _take_over(view: View) -> PartialPlan | None:
     return PartialPlan((*old, *taken.actions), taken.summary, taken.requeue)
 
 
+def unfreeze_word(view: View) -> str:
+    """Value of the annotation that lifts this freeze, and no other one.
+
+    The revision of the frozen gate. An etcd that is restored twice from the same backup can come to
+    the same one, so it is followed by what was forgotten, which grows each time.
+    """
+    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
+    return f"{mod}-{view.etcd.forgotten}" if view.etcd.forgotten else str(mod)
+
+
 def _unfreeze(view: View) -> PartialPlan | None:
     """A frozen gate stays frozen until a person lifts it."""
     if view.gate.state is not GateState.FROZEN:
         return None
     meta = (view.observed.table or {}).get("metadata") or {}
     word = (meta.get("annotations") or {}).get(UNFREEZE_ANNOTATION)
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    if word != str(mod):
+    if word != unfreeze_word(view):
         return PartialPlan.of(summary=f"frozen: {view.gate.reason or 'by a person'}")
     value = _value(
         view,
@@ -563,19 +578,27 @@ def plan_release(view: View) -> PartialPlan:
     if view.gate.state is GateState.OPEN:
         return _put(
             view,
-            _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view))),
+            _value(
+                view,
+                GateState.CLOSED,
+                base=view.gate,
+                cluster_id=view.gate.cluster_id,
+                admitted=tuple(present_attempts(view)),
+            ),
             "closing the gate of a deleted table",
         )
     if writers_left(view) or view.etcd.lock is not None:
         return PartialPlan()
-    # Other writers may write from now on: the next HudiTable handles their pending instants.
+    # Other writers may write from now on: the next HudiTable handles their pending instants. If
+    # etcd is not trusted, the next HudiTable does not change that.
     value = _value(
         view,
         GateState.FROZEN,
         base=view.gate,
+        cluster_id=view.gate.cluster_id,
         table="",
         table_uid="",
-        reason="no HudiTable",
+        reason=view.gate.reason if view.gate.state is GateState.FROZEN else RELEASED,
         restore_baseline="",
         adopted=False,
         reached=False,

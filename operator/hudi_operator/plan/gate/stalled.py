@@ -254,9 +254,8 @@ STALLED: Chain[View, Stall] = Chain(
 
 def frozen_message(view: View) -> str:
     """Why the gate is frozen, and what a person can do about it."""
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     reason = view.gate.reason or "frozen"
     return (
         f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{gate.UNFREEZE_ANNOTATION}={mod}"
+        f"{gate.UNFREEZE_ANNOTATION}={gate.unfreeze_word(view)}"
     )

@@ -21,7 +21,8 @@ from hudi_operator.plan.core.view import View
 CONDITION = "CatalogSynced"
 DROPPED, KEPT = "CatalogEntryDropped", "CatalogEntryKept"
 """Events of a HudiTable that is being deleted."""
-DROP_TIMER = "catalog/drop"
+DROP_TIMER = "drop/"
+"""Followed by the uid of the HudiTable: its successor of the same name has its own time (F607)."""
 _START_SECONDS = 60.0
 """For an agent that does not run when the deletion begins."""
 
@@ -55,7 +56,11 @@ def dropping(view: View) -> bool:
     if view.unreadable or view.observed.namespace_terminating or not mine:
         return False
     made = bool(report.instant or report.failures or report.begun)
-    return made and not report.dropped and not view.elapsed(DROP_TIMER, drop_seconds(view.table))
+    return made and not report.dropped and not view.elapsed(_drop_timer(view), drop_seconds(view.table))
+
+
+def _drop_timer(view: View) -> str:
+    return f"{DROP_TIMER}{view.table.ref.uid}"
 
 
 def drop_seconds(table: TableSpec) -> float:
@@ -68,7 +73,8 @@ def await_drop(view: View) -> PartialPlan:
 
     The time begins with the first look after the deletion; another operator restarts it.
     """
-    timer = [StartTimer(DROP_TIMER)] if view.timer(DROP_TIMER) is None else []
+    name = _drop_timer(view)
+    timer = [StartTimer(name)] if view.timer(name) is None else []
     text = f"deletion waits up to {drop_seconds(view.table):.0f} s for the entry in the catalog"
     return PartialPlan(tuple(timer), (text,), 2.0)
 

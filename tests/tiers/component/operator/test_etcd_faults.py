@@ -83,9 +83,9 @@ def test_nobody_writes_to_an_etcd_that_was_set_back_until_a_person_has_looked(ow
     second.unlock_dead()
     third = WriterProcess(own_etcd, tmp_path, T, {"three": second.admit("three")})
     wait_for("it is refused", lambda: "HUDIOP-NOT-ADMITTED" in third.writers()["three"]["error"])
-    word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", found["message"])
+    word = re.search(rf"{UNFREEZE_ANNOTATION}=([\d-]+)", found["message"])
     assert word is not None
-    table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(int(word[1]) - 1)}
+    table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: f"1{word[1]}"}
     assert second.look() == "frozen", "a word about another gate"
     assert third.writers()["three"]["commits"] == 0
     # A person has looked.
@@ -140,7 +140,7 @@ def test_an_etcd_set_back_below_a_higher_revision_freezes_and_forgets_no_fence(o
         found = stalled(table)
         assert (found["status"], found["reason"]) == ("True", "Frozen")
         assert "knows nothing any more of its revision" in found["message"]
-        word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", found["message"])
+        word = re.search(rf"{UNFREEZE_ANNOTATION}=([\d-]+)", found["message"])
         assert word is not None
         table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: word[1]}
         first.until("open")

@@ -149,7 +149,7 @@ def test_nobody_acts_on_what_a_restored_etcd_has_forgotten(cluster: Members, tmp
     assert "knows nothing any more of its revision" in stalled(table)["message"]
     wait_for("heartbeats run out", lambda: not run(second.store.read_table(T, "agent-x")).alive.get(DEAD))
     second.unlock_dead()
-    word = re.search(rf"{UNFREEZE_ANNOTATION}=(\d+)", stalled(table)["message"])
+    word = re.search(rf"{UNFREEZE_ANNOTATION}=([\d-]+)", stalled(table)["message"])
     assert word is not None
     table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: word[1]}
     second.until("open")

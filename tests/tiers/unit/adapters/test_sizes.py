@@ -10,7 +10,7 @@ from hudi_contract.naming import EVIDENCE_FINALIZER
 from hudi_contract.settle import NamedPod, SettleRecord
 from hudi_operator.adapters.etcd import _encode
 from hudi_operator.api.spec import Attestation, FencingSpec
-from hudi_operator.model.facts import ContainerFacts, PodFacts
+from hudi_operator.model.facts import ContainerFacts, Nodes, PodFacts
 from hudi_operator.model.ports import Fatal
 from hudi_operator.model.proof import Subject, prove
 
@@ -41,7 +41,8 @@ def test_the_record_of_the_largest_driver_can_be_written() -> None:
         subject = Subject(uid, "e" * 63, node)
         ended = PodFacts("ns", "e" * 63, uid, {}, "Succeeded", node, False, (EVIDENCE_FINALIZER,), (RAN,))
         attested = number < ATTESTATIONS
-        found = prove(subject, None if attested else ended, {}, FencingSpec(attestations=(said,) if attested else ()))
+        words = FencingSpec(attestations=(said,) if attested else ())
+        found = prove(subject, None if attested else ended, Nodes(), words)
         assert found is not None
         record = record.with_proofs({uid: found.record(1_700_000_000_000)})
     assert len(_encode(record.to_json(), Kind.SETTLE)) < Kind.SETTLE.max_value_bytes / 2, (

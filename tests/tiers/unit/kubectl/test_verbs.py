@@ -19,6 +19,7 @@ from hudi_kubectl.screen import Screen
 from hudi_operator.api import metadata_table
 from hudi_operator.api.spec import FencingSpec
 from hudi_operator.model import proof
+from hudi_operator.model.facts import Nodes
 from hudi_operator.plan.gate import gate
 from tests.support import crds
 from tests.tiers.unit.kubectl.played import Played
@@ -600,6 +601,16 @@ def test_a_pod_that_nothing_waits_for_is_not_attested() -> None:
     assert attest(played, How(yes=True, force=True)) == 0
 
 
+def test_a_pod_of_nobody_who_is_settled_is_attested() -> None:
+    """F613: only the condition names it, in the operator's own words."""
+    subject = proof.Subject(uid=UID, name="load-1", node="node-3")
+    told = proof.ways_out(subject, None, Nodes(), FencingSpec())
+    played = Played(table({"type": "AwaitingProofOfDeath", "status": "True", "message": told}))
+    assert attest(played) == 0
+    (one,) = spec_of(played)["fencing"]["attestations"]
+    assert (one["podUID"], one["node"]) == (UID, "node-3")
+
+
 def test_a_pod_of_that_name_with_another_uid_is_not_taken_for_it() -> None:
     played = Played(table(settling=SETTLING), pod(ready="False", uid=UID.replace("0", "1")))
     assert f"and uid {UID} is waited for: choose one with --uid" in refused(lambda: attest(played))
@@ -617,7 +628,7 @@ def test_the_words_are_those_of_the_operator() -> None:
     assert verbs.UNFREEZE == gate.UNFREEZE_ANNOTATION
     for node in ("node-3", ""):
         subject = proof.Subject(uid=UID, name="load-1", node=node)
-        said = proof.ways_out(subject, None, {}, FencingSpec())
+        said = proof.ways_out(subject, None, Nodes(), FencingSpec())
         assert verbs._NOT_PROVEN.findall(said) == [("load-1", UID, node)]
     assert words.AgentError.OTHER_LOCK_AUTHORITY in verbs.FROZEN
     assert words.AgentError.PENDING_INSTANTS == "PendingInstants"

@@ -16,6 +16,7 @@ from hudi_operator.plan import table as planner
 from hudi_operator.plan.agent import agents
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.core.partial_plan import PartialPlan
+from hudi_operator.plan.fencing import suspects
 from hudi_operator.plan.requests import catalogs
 from hudi_operator.plan.writers.runs import Progress
 from tests.support.world.scene import INC, Scene
@@ -221,6 +222,11 @@ def listed_table(report: dict[str, Any] | None, on_delete: str = "Drop") -> Scen
 SHOWN = {"instant": "20260101000000001", "completionTime": "20260101000000002"}
 
 
+def drop_timer(scene: Scene) -> str:
+    assert scene.table is not None
+    return f"drop/{scene.table['metadata']['uid']}"
+
+
 def told(step: PartialPlan) -> list[tuple[str, str, str]]:
     return [(a.type, a.reason, a.message) for a in step.actions if isinstance(a, act.EmitEvent)]
 
@@ -232,13 +238,13 @@ def released(step: PartialPlan) -> bool:
 def test_a_catalogs_entry_is_awaited_for_a_time() -> None:
     scene = listed_table(SHOWN)
     step = of_table(scene)
-    assert step.actions == (act.StartTimer("catalog/drop"),)
+    assert step.actions == (act.StartTimer(drop_timer(scene)),)
     assert (step.summary, step.requeue) == (("deletion waits up to 120 s for the entry in the catalog",), 2.0)
-    scene.timers["catalog/drop"] = scene.now - 119.0
+    scene.timers[drop_timer(scene)] = scene.now - 119.0
     assert of_table(scene).actions == ()
     condition = next(c for c in catalogs.synced(scene.view))
     assert (condition.status, condition.reason) == ("Unknown", "Dropping")
-    scene.timers["catalog/drop"] = scene.now - 120.0
+    scene.timers[drop_timer(scene)] = scene.now - 120.0
     step = of_table(scene)
     assert released(step)
     assert told(step) == [
@@ -249,6 +255,18 @@ def test_a_catalogs_entry_is_awaited_for_a_time() -> None:
             "answer. Drop it there",
         )
     ]
+
+
+def test_the_next_huditable_of_the_name_has_its_own_time() -> None:
+    """F607: and what its predecessor has left is stopped, or the table is looked at for ever."""
+    scene = listed_table(SHOWN)
+    scene.timers["drop/of-another"] = scene.now - 500.0
+    assert not released(of_table(scene))
+    assert act.StopTimer("drop/of-another") in suspects.plan_suspects(scene.view, changing=False, asked=False).actions
+    scene.timers[drop_timer(scene)] = scene.now
+    assert (
+        act.StopTimer(drop_timer(scene)) not in suspects.plan_suspects(scene.view, changing=False, asked=False).actions
+    )
 
 
 def test_the_agent_stays_for_the_entry_and_is_told_to_drop_it() -> None:
@@ -286,7 +304,7 @@ def test_a_catalogs_entry_that_is_dropped_lets_it_go(report: dict[str, Any], eve
 def test_a_catalog_that_refuses_is_named_when_the_time_is_over() -> None:
     scene = listed_table({"failures": 3, "reason": "ConnectionFailed", "message": "no answer"})
     assert not released(of_table(scene)), "a failed try may have made the entry"
-    scene.timers["catalog/drop"] = scene.now - 500.0
+    scene.timers[drop_timer(scene)] = scene.now - 500.0
     step = of_table(scene)
     assert released(step)
     assert "stays: no answer. Drop it there" in told(step)[0][2]

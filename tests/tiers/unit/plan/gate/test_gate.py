@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -93,10 +94,87 @@ def test_an_etcd_that_was_set_back_freezes_although_its_revision_did_not_go_back
         assert gate["state"] == "frozen"
         assert f"nothing any more of its revision {lost}" in gate["reason"]
         world.run(lambda w: w.condition(w.table, "Stalled")["reason"] == "Frozen")
-        assert world.table is not None
-        world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(world.mod("gate"))}
+        unfreeze(world)
         world.run(lambda w: w.kv["gate"].value["state"] == "open")
         assert world.kv["gate"].value["acceptedFloor"] == lost
+
+
+def unfreeze(world: World) -> None:
+    """Annotate the HudiTable as its condition says."""
+    assert world.table is not None
+    word = re.search(rf"{UNFREEZE_ANNOTATION}=(\S+)", world.condition(world.table, "Stalled")["message"])
+    assert word is not None
+    world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: word[1]}
+
+
+def frozen(world: World) -> bool:
+    return bool(world.table) and world.condition(world.table, "Stalled").get("reason") == "Frozen"
+
+
+def replace_table(world: World) -> None:
+    """Delete the HudiTable, and create it again once it is gone."""
+    assert world.table is not None
+    world.delete(world.table)
+    world.run(lambda w: w.table is None)
+    world.make_table()
+
+
+def test_a_frozen_gate_stays_frozen_for_the_next_huditable() -> None:
+    """F605: whoever may delete and create HudiTables is not whoever may unfreeze."""
+    world = ready_world()
+    world.forgotten = 700
+    world.run(frozen)
+    replace_table(world)
+    world.run(frozen)
+    for _ in range(5):
+        world.reconcile()
+        world.tick()
+    gate = world.kv["gate"].value
+    assert gate["state"] == "frozen"
+    assert "nothing any more of its revision 700" in gate["reason"]
+    unfreeze(world)
+    world.run(lambda w: w.kv["gate"].value["state"] == "open")
+
+
+def test_what_a_person_has_frozen_stays_so_for_the_next_huditable() -> None:
+    """F605: its cause cannot be seen in etcd."""
+    world = ready_world()
+    world.put("gate", {**world.kv["gate"].value, "state": "frozen", "reason": "we are looking into it"})
+    world.run(frozen)
+    replace_table(world)
+    world.run(frozen)
+    assert "we are looking into it" in world.condition(world.table, "Stalled")["message"]
+    unfreeze(world)
+    world.run(lambda w: w.kv["gate"].value["state"] == "open")
+
+
+@pytest.mark.parametrize("cause", ["set back", "another cluster"])
+def test_a_gate_that_was_released_freezes_for_its_next_huditable(cause: str) -> None:
+    """F605: nobody looked at a gate that no HudiTable has."""
+    world = ready_world()
+    assert world.table is not None
+    world.delete(world.table)
+    world.run(lambda w: w.table is None)
+    if cause == "set back":
+        world.forgotten = 700
+    else:
+        world.put("gate", {**world.kv["gate"].value, "clusterId": "c0"})
+    world.make_table()
+    world.run(frozen)
+    assert world.kv["gate"].value["table"] == "lake/flights"
+    unfreeze(world)
+    world.run(lambda w: w.kv["gate"].value["state"] == "open")
+
+
+def test_a_word_lifts_one_freeze() -> None:
+    """F606: the same backup, restored again, can freeze the gate with the same revision."""
+    world = ready_world()
+    world.forgotten = 700
+    world.run(frozen)
+    unfreeze(world)
+    world.forgotten = 701  # and the annotation stands in the HudiTable
+    plan = plan_table(world.observe(), CONFIG)
+    assert not [a for a in plan.actions if isinstance(a, act.PutGate)]
 
 
 def test_a_table_that_is_made_after_etcd_was_set_back_is_not_frozen() -> None:

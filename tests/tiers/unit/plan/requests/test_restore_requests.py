@@ -102,7 +102,7 @@ def test_an_etcd_that_was_set_back_does_not_restore_again(begun: bool) -> None:
     world.forgotten = 10_000
     world.run(lambda w: w.condition(w.table, "Stalled")["reason"] == "Frozen")
     assert world.table is not None
-    world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: str(world.mod("gate"))}
+    world.table["metadata"]["annotations"] = {UNFREEZE_ANNOTATION: f"{world.mod('gate')}-{world.forgotten}"}
     world.run(lambda w: w.kv["gate"].value["state"] == "open")
     look(world)
     assert set(world.completed) == committed, "nothing is undone that was committed after it"

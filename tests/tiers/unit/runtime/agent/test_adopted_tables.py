@@ -129,12 +129,17 @@ def test_another_key_generator(generator: str) -> None:
 
 def test_the_index_is_told_by_the_names_of_file_groups() -> None:
     assert said(replace(FITS, file_groups=(BUCKET,)), BUCKETS) == ""
-    assert said(replace(FITS, file_groups=()), BUCKETS) == "", "an empty table has any index"
+    assert said(replace(FITS, file_groups=()), BUCKETS) == "", (
+        "an empty table has any index: its rows are looked at (test_stored_rows.py)"
+    )
     assert f"file group {GROUP!r}" in said(replace(FITS, file_groups=(BUCKET, GROUP)), BUCKETS)
     assert "has 3 buckets, table has bucket 3" in said(
         replace(FITS, file_groups=(BUCKET,)), {**BUCKETS, "hoodie.bucket.index.num.buckets": "3"}
     )
     assert "has a bucket index" in said(replace(FITS, file_groups=(BUCKET,)))
+    in_logs = replace(FITS, only_in_logs=(GROUP,))
+    assert said(in_logs) == "", "a CopyOnWrite table has none"
+    assert "rows in log files of file group" in said(in_logs, spec=replace(SPEC, type="MERGE_ON_READ"))
 
 
 def test_a_timeline_that_is_ahead_is_waited_for() -> None:

@@ -5,6 +5,7 @@ leaves (I6, I10, I12, F38, F48).
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.outcomes import FailureClass
-from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe
+from hudi_runtime.agent import adoption, creation, preparation, reports, store_probe, stored_rows
 from hudi_runtime.agent import assignment as module
 from hudi_runtime.agent import tasks as parts
 from hudi_runtime.agent.assignment import Assignment
@@ -125,6 +126,11 @@ class World:
             timeline=lambda: self.did("list")() or tl.parse(self.names),
             require_merger=self.did("merger"),
             commits=lambda instants: [],
+            has_archive=lambda: False,
+            metadata_partitions=lambda: (set(), set()),
+            write_config=lambda *_: None,
+            locked=lambda _: nullcontext(),
+            begin_timeline=lambda: self.did("begin")() or self.names.append(tl.beginning(merge_on_read=False)),
         )
 
         probe = SimpleNamespace(
@@ -160,6 +166,7 @@ class World:
             monkeypatch.setattr(adoption, name, self.did(name.replace("_", " ")))
         monkeypatch.setattr(adoption, "look", lambda table: None)
         monkeypatch.setattr(adoption, "problems", lambda *_, now: self.did("problems")() or [])
+        monkeypatch.setattr(stored_rows, "problems", lambda *_: self.did("rows")() or [])
         monkeypatch.setattr(adoption, "beating", lambda *_, now_ms: frozenset())
         monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
 
@@ -350,6 +357,26 @@ def test_the_clock_is_not_set_back(world: World) -> None:
     world.etcd.put("clock", {"value": "20270101000000000"})
     world.step()
     assert world.etcd.get("clock").value == {"value": "20270101000000000"}
+
+
+@pytest.mark.parametrize(("enabled", "wanted"), [(False, 1), (True, 0)])
+@pytest.mark.parametrize("state", ["created", "adopted", "in use"])
+def test_a_table_without_a_metadata_table_begins_before_its_first_commit(
+    monkeypatch: pytest.MonkeyPatch, enabled: bool, wanted: int, state: str
+) -> None:
+    """Also one that was made with it, and has no commit yet (F630)."""
+    world = World(monkeypatch, metadataTable={"enabled": enabled})
+    world.names.clear()
+    world.exists = state != "created"
+    world.gate(state="closed", authority="here", tableUID="uid-1", adopted=state == "in use")
+    calls = world.step()
+    assert world.error == ("", "")
+    assert calls.count("begin") == wanted
+    if wanted and state != "in use":
+        assert calls.index("begin") > calls.index("create" if state == "created" else "take over")
+    assert "begin" not in world.step(), "it is there"
+    assert world.report["commits"] == []
+    assert not world.report["lastInstant"]
 
 
 def test_a_table_in_use_is_not_adopted_again(world: World) -> None:

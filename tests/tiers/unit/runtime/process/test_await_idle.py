@@ -12,23 +12,24 @@ from tests.support.world.spark_tasks import spark_context
 
 
 @pytest.mark.parametrize(
-    ("running", "known", "group", "idle"),
+    ("tasks", "group", "idle"),
     [
-        (0, {}, "", True),
-        (0, {"mine": 1}, "mine", True),  # the store has not heard of the end yet
-        (1, {}, "", False),
-        (1, {"mine": 1}, "mine", False),
-        (1, {"another": 1}, "mine", True),
-        (1, {"another": 1}, "", False),
+        ({}, "", True),
+        ({}, "mine", True),
+        ({"mine": 1}, "", False),
+        ({"mine": 1}, "mine", False),
+        ({"another": 1, None: 1}, "mine", True),
+        ({"another": 1, None: 1, "mine": 2}, "mine", False),
+        ({"another": 1}, "", False),
     ],
 )
-def test_tasks_that_are_waited_for(running: int, known: dict[str, int], group: str, idle: bool) -> None:
-    spark: Any = SimpleNamespace(sparkContext=spark_context(running=running, known=lambda name: known.get(name, 0)))
+def test_tasks_that_are_waited_for(tasks: dict[str | None, int], group: str, idle: bool) -> None:
+    spark: Any = SimpleNamespace(sparkContext=spark_context(tasks))
     assert sp.await_idle(spark, 0, group=group) is idle
 
 
 @pytest.mark.parametrize("group", ["", "mine"])
 def test_an_executor_that_is_not_reached_is_waited_for(group: str) -> None:
     """F598: the scheduler has forgotten its tasks."""
-    spark: Any = SimpleNamespace(sparkContext=spark_context(running=0, known=lambda _: 0, unreached=True))
+    spark: Any = SimpleNamespace(sparkContext=spark_context({}, unreached=True))
     assert not sp.await_idle(spark, 0, group=group)

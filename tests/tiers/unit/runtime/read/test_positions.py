@@ -5,13 +5,16 @@ finishes last included (RFC-22, options 1 to 3).
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_runtime.process.errors import PositionLost
 from hudi_runtime.read import positions
-from hudi_runtime.read.incremental import _before, needed_files
+from hudi_runtime.read.incremental import Merges, ReadSnapshot, _before, needed_files
 from hudi_runtime.read.positions import ByCompletion, Fenced, OutOfOrder, Position, PositionError
 from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import WriteInfo, write_info
@@ -184,3 +187,31 @@ def test_a_position_behind_a_commit_that_was_undone_is_lost(position: Position) 
     assert position.undone(kept) in (time(7), time(9))
     assert position.undone([later]) == "", "older than everything that is known: archived and forgotten long ago"
     assert type(position)().undone(kept) == ""
+
+
+def look(*instants: tl.Instant) -> ReadSnapshot:
+    """A table in this state, without an archive."""
+    table: Any = SimpleNamespace(path="s3a://lake/flights", has_archive=lambda: False)
+    spark: Any = None
+    return ReadSnapshot(spark, table, tl.Timeline(instants), merges=Merges(by_readers=False, columns=False))
+
+
+@pytest.mark.parametrize("begin", [*START, ByCompletion(time(1)), Fenced(time(1)), OutOfOrder(time(1))])
+def test_a_pull_asks_whether_what_was_returned_is_still_there(begin: Position) -> None:
+    """F635: also in a program, with a position that it has kept."""
+    first, undone = done(2, 3), done(4, 5)
+    whole = timeline(first, undone)
+    stood = begin.advance(begin.ready(whole), whole)
+    for position in (stood, positions.parse(json.loads(json.dumps(stood.checkpoint())))):
+        assert look(first, undone).pull(position) is None
+        with pytest.raises(PositionLost, match="restored to an earlier state"):
+            look(first).pull(position)
+        with pytest.raises(PositionLost, match="restored to an earlier state"):
+            look(first).pull(position.advance((), whole))
+
+
+@pytest.mark.parametrize("position", [*START, ByCompletion(time(9)), Fenced(time(9)), OutOfOrder(time(9))])
+def test_a_time_that_somebody_has_chosen_is_that_of_no_commit(position: Position) -> None:
+    before = look() if position in START else look(done(2, 3))
+    assert before.pull(position) is None
+    assert before.pull(position.advance((), before.timeline)) is None

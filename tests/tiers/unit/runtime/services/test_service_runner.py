@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from hudi_runtime.settle.settle import Records
 from hudi_runtime.table import timeline as tl
 from tests.support.world.memory_etcd import PREFIX
 from tests.support.world.putting_etcd import Etcd
+from tests.support.world.spark_tasks import spark_context
 
 C1, C2, T1 = "20260101000000001", "20260101000000009", "20260101000000020"
 COMMITS = [f"{C1}_20260101000000002.deltacommit", f"{C2}_20260101000000010.deltacommit"]
@@ -61,6 +63,28 @@ class Context:
 
     def __init__(self) -> None:
         self.properties: dict[str, str] = {}
+        self.tasks: dict[str | None, int] = {}
+        """How many run of each job group; they end when their group is cancelled, unless they are
+        `stubborn`.
+        """
+        self.threads: list[str] = []
+        self.stubborn = False
+
+    @property
+    def _jsc(self) -> Any:
+        return spark_context(self.tasks)._jsc
+
+    @property
+    def _jvm(self) -> Any:
+        threads = [SimpleNamespace(getName=lambda name=name: name) for name in self.threads]
+        traces = SimpleNamespace(getAllStackTraces=lambda: SimpleNamespace(keySet=lambda: threads))
+        lang = SimpleNamespace(lang=SimpleNamespace(Thread=traces))
+        return SimpleNamespace(java=lang, **vars(spark_context(self.tasks)._jvm))
+
+    def cancelJobGroup(self, group: str) -> None:
+        if not self.stubborn:
+            self.tasks.pop(group, None)
+            self.threads.clear()
 
     def setLocalProperty(self, key: str, value: str) -> None:
         self.properties[key] = value
@@ -685,6 +709,46 @@ def test_a_failure_after_the_loss_of_an_executor_is_not_repeated_here(
     world.outcome = error or world.outcome
     world.consider()
     assert world.services.unproven == unproven
+
+
+@pytest.mark.parametrize("kind", [Service.CLUSTERING, Service.COMPACTION])
+@pytest.mark.parametrize(
+    ("tasks", "threads", "stubborn", "runs"),
+    [
+        ({}, [], False, True),
+        ({"service-x": 2, "another": 1}, [], False, True),
+        ({"service-x": 1}, [], True, False),
+        ({}, ["clustering-job-group-pool-1"], True, False),
+        ({"another": 1, None: 1}, ["Executor task launch worker"], True, True),
+    ],
+    ids=["nothing", "they end", "a task goes on", "Hudi may begin another one", "those of other tables"],
+)
+def test_nothing_is_executed_again_while_tasks_of_its_first_execution_run(
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Service,
+    tasks: dict[str | None, int],
+    threads: list[str],
+    *,
+    stubborn: bool,
+    runs: bool,
+) -> None:
+    """F632: the rollback of that one would not see the file that such a task is about to upload."""
+    monkeypatch.setattr(sp, "IDLE_SECONDS", 0)
+    world = World(order(kind, 1))
+    world.outcome = OSError("a task has failed")
+    world.consider()
+    plan_of(world, kind, state="inflight")
+    world.patience(kind)
+    world.context.tasks, world.context.threads, world.context.stubborn = dict(tasks), list(threads), stubborn
+    world.outcome = Done(Result.COMPLETED, T1, "done")
+    assert world.consider() == ([(f"{kind.value} again", (T1, 1))] if runs else [])
+    record = world.record(kind)
+    assert (record["result"], record["failures"]) == (("Completed", 0) if runs else ("Postponed", 1))
+    if not runs:
+        world.context.tasks.clear()
+        world.context.threads.clear()
+        world.patience(kind)
+        assert world.consider() == [(f"{kind.value} again", (T1, 1))]
 
 
 def test_a_record_without_file_is_given_up() -> None:

@@ -314,6 +314,40 @@ def test_what_was_given_up_is_not_written_over_when_it_cannot_be_read(world: Wor
     assert f"instant/{T1}" in world.etcd.keys, "not remembered, so not forgotten"
 
 
+@pytest.mark.parametrize("end", ["left", "settled"])
+def test_what_a_writer_abandons_is_swept_at_its_end_however_much_it_is(
+    world: World, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """F634: what has no room in one key keeps its record, and holds archival as the others do."""
+    monkeypatch.setattr(settle, "ABANDONED_KEPT", 2)
+    times = [f"2026010100000000{number}" for number in range(1, 6)]
+    world.etcd.set("writer/w", inc="w", role="writer")
+    for instant in times:
+        world.instant(instant, "w", "Abandoned")
+    assert world.run() == 2
+    assert world.etcd.keys["done/abandoned-w"].value["instants"] == times[:2]
+    kept = [name for name in times if f"instant/{name}" in world.etcd.keys]
+    assert kept == times[2:]
+    assert sorted(world.swept) == times
+    assert floor(tl.Timeline(), world.records()) == times[0]
+    world.swept.clear()
+    assert world.run() == 0
+    assert world.swept == [], "it is not looked at again each second"
+
+    world.etcd.keys.pop("writer/w")
+    if end == "settled":
+        world.settle("w")
+    world.run()
+    world.run()
+    assert set(world.swept) == set(times), "the last sweep"
+    assert "done/abandoned-w" not in world.etcd.keys
+    if end == "left":
+        assert not [key for key in world.etcd.keys if key.startswith("instant/")]
+    else:
+        assert world.record("w")["phase"] == "Swept"
+        assert set(world.record("w")["instants"]) == set(times)
+
+
 def test_an_unproven_agents_rollback_is_awaited(world: World) -> None:
     """F22: the first agent has planned rollback T2 of T1 and is not proven dead."""
     world.settle("dead")

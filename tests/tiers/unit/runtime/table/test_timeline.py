@@ -56,6 +56,19 @@ def test_pending_is_what_has_no_completed_file() -> None:
     assert timeline.unknown == ()
 
 
+@pytest.mark.parametrize("merge_on_read", [False, True])
+def test_the_beginning_is_no_instant(merge_on_read: bool) -> None:
+    """Nobody sees a commit in it: no reader, no trigger, no status (F630)."""
+    name = tl.beginning(merge_on_read=merge_on_read)
+    timeline = tl.parse([name, f"{T1}.commit.requested"])
+    assert (timeline.completed, timeline.unknown, timeline.begun) == ((), (), True)
+    assert timeline.newest == "0"
+    assert timeline.maximum == timeline.earliest == timeline.lowest_pending == T1
+    assert not tl.parse([f"{T1}_{T2}.commit"]).begun
+    with pytest.raises(tl.TimelineError, match="is empty"):
+        tl.parse_sizes({name: 0})
+
+
 @pytest.mark.parametrize("action", ["restore", "indexing"])
 def test_what_is_never_archived_is_not_the_oldest(action: str) -> None:
     """F524: commits that came later have left the timeline."""

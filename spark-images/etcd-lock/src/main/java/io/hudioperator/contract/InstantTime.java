@@ -12,6 +12,12 @@ public final class InstantTime {
     /** Sorts before every instant. */
     public static final String NONE = "00000000000000000";
 
+    /**
+     * The beginning that an agent puts before a timeline (F630). Nobody else gets this time: a
+     * table's clock is never before it.
+     */
+    public static final String BEGINNING = "19700101000000000";
+
     private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
 
     private static final Pattern FORM = Pattern.compile("[0-9]{14}([0-9]{3,})?");

@@ -21,7 +21,9 @@ public final class DatabaseConnections extends JdbcConnectionProvider {
         return NAME;
     }
 
-    /** What the runtime itself reads: other readers of the same driver keep Spark's provider. */
+    /**
+     * Option of the runtime's own reads: other readers of the same driver keep Spark's provider.
+     */
     @Override
     public boolean canHandle(Driver driver, Map<String, String> options) {
         return options.contains(FOLDER);
@@ -30,8 +32,7 @@ public final class DatabaseConnections extends JdbcConnectionProvider {
     @Override
     public Connection getConnection(Driver driver, Map<String, String> options) {
         try {
-            return Databases.open(
-                    driver, options.apply("url"), Path.of(options.apply(FOLDER)), options.apply(TLS));
+            return Databases.open(driver, options.apply("url"), Path.of(options.apply(FOLDER)), options.apply(TLS));
         } catch (SQLException e) {
             throw DatabaseConnections.<RuntimeException>unchecked(e);
         }

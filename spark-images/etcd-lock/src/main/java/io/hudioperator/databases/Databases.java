@@ -23,8 +23,9 @@ public final class Databases {
      * Host, port and name of a database, and no property of a driver: some name classes or files.
      * Spark knows MariaDB's way of quoting by the scheme of MySQL.
      */
-    private static final Pattern URL = Pattern.compile("jdbc:(?:postgresql://" + place() + "|mysql://" + place()
-            + "\\?permitMysqlScheme)");
+    private static final Pattern URL =
+            Pattern.compile("jdbc:(?:postgresql://" + place() + "|mysql://" + place() + "\\?permitMysqlScheme)");
+
     private static final Pattern LINE_END = Pattern.compile("\\r?\\n\\z");
     /** {@code SQLSTATE} of what another attempt cannot change: how and with what one connects. */
     private static final String UNUSABLE = "28000";
@@ -51,8 +52,8 @@ public final class Databases {
     }
 
     /**
-     * What values the first column of the statement has: {@code number}, {@code date} or {@code
-     * time}; of any other column the database's name of its type, after a colon.
+     * Kind of the values in the first column of the statement: {@code number}, {@code date} or
+     * {@code time}; for any other column the database's name of its type, after a colon.
      */
     public static String kind(String url, String folder, String tls, String sql) throws SQLException {
         try (Connection open = open(driver(url), url, Path.of(folder), tls);

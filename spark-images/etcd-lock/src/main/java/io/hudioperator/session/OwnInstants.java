@@ -226,6 +226,17 @@ public final class OwnInstants {
     }
 
     /**
+     * Called before the beginning of the timeline is put, which is no instant of anybody (F630).
+     * Only the table's agent knows whether anything was ever committed.
+     */
+    public void beforeBeginning(String what) throws TimelineRefusedException {
+        requireHeldNow(what);
+        if (me.isWriter()) {
+            throw ErrorCode.NOT_OWNER.refusal("only the table's agent begins its timeline: " + what);
+        }
+    }
+
+    /**
      * Whether the inflight file of a savepoint may be written; only after {@link #beginSavepoint}.
      */
     public boolean ownsSavepoint(String instant) {

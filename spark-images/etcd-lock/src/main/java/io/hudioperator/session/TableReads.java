@@ -222,7 +222,10 @@ public final class TableReads {
                     .setConf(conf.newInstance())
                     .setBasePath(basePath)
                     .build();
-            hadCommits = !table.getCommitsTimeline().filterCompletedInstants().empty();
+            hadCommits = table.getCommitsTimeline()
+                    .filterCompletedInstants()
+                    .getInstantsAsStream()
+                    .anyMatch(each -> !InstantTime.BEGINNING.equals(each.requestedTime()));
         } catch (HoodieException e) { // there is no table yet, or it cannot be read now
             hadCommits = false;
         }

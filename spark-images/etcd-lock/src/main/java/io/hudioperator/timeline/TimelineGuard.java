@@ -1,6 +1,7 @@
 package io.hudioperator.timeline;
 
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.InstantTime;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.protocol.HeldLock;
 import io.hudioperator.protocol.InstantProtocol;
@@ -208,6 +209,10 @@ public final class TimelineGuard {
                 }
                 return null;
             case COMPLETED:
+                if (InstantTime.BEGINNING.equals(target.instant)) {
+                    session.instants().beforeBeginning(what);
+                    return null;
+                }
                 return session.instants()
                         .beforeCompleted(
                                 target.instant,

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.hudioperator.GuardedFileSystem;
 import io.hudioperator.contract.ErrorCode;
+import io.hudioperator.contract.InstantTime;
 import io.hudioperator.contract.TimelineRefusedException;
 import io.hudioperator.session.OpenSessions;
 import io.hudioperator.session.Session;
@@ -314,6 +315,28 @@ class TimelineGuardTest {
         write(instant + "_" + TestTable.time(1) + ".rollback");
         agent.release();
         assertNull(table.instant(instant));
+        OpenSessions.closed(agent);
+    }
+
+    @Test
+    void theBeginningOfATimelineIsTheAgentsUnderTheLock() throws IOException {
+        String name = InstantTime.BEGINNING + "_19700101000000001.commit";
+        Session agent = table.session("ns.agent", Map.of("role", "agent"));
+        OpenSessions.register(session);
+        assertTrue(table.acquire(session));
+        refused(ErrorCode.NOT_OWNER, () -> write(name));
+        session.release();
+        OpenSessions.closed(session);
+        OpenSessions.register(agent);
+        refused(ErrorCode.NOT_OWNER, () -> write(name));
+        assertFalse(exists(name));
+        assertTrue(table.acquire(agent));
+        String clock = table.clock();
+        write(name);
+        agent.release();
+        assertTrue(exists(name));
+        assertEquals(clock, table.clock(), "it is no time of a commit");
+        assertNull(table.instant(InstantTime.BEGINNING));
         OpenSessions.closed(agent);
     }
 
