@@ -26,12 +26,12 @@ from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.own_objects import foreign, in_own_namespace, is_own
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
-from hudi_operator.control.refused_writes import RefusedWrites, found_in, object_of
+from hudi_operator.control.refused_writes import RefusedWrites, found_in, held, object_of
 from hudi_operator.control.repeated import Repeated
 from hudi_operator.control.timers import Timers
 from hudi_operator.manifests import pod_secrets, spark_conf
 from hudi_operator.model.facts import Observed, PodName
-from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Refused, Retryable
+from hudi_operator.model.ports import EtcdPort, Fatal, KubernetesPort, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 
 JsonDict = dict[str, Any]
@@ -508,18 +508,18 @@ class Executor:
     # ---- etcd
 
     async def _put_gate(self, context: Context, action: act.PutGate) -> None:
-        held = await self._etcd.put_gate(
+        put = await self._etcd.put_gate(
             action.table_id,
             action.value,
             expected_mod=action.expected_mod,
             others=action.others,
             unlocked=action.unlocked,
         )
-        _held(held, action)
+        held(put, action)
         context.done.append(action)
 
     async def _put_admit(self, context: Context, action: act.PutAdmit) -> None:
-        _held(await self._etcd.put_admit(action.table_id, attempt=action.attempt, role=action.role), action)
+        held(await self._etcd.put_admit(action.table_id, attempt=action.attempt, role=action.role), action)
         context.done.append(action)
 
     async def _delete_admit(self, context: Context, action: act.DeleteAdmit) -> None:
@@ -538,20 +538,20 @@ class Executor:
             settle=action.settle,
             if_not_alive=action.if_not_alive,
         )
-        _held(fenced, action)
+        held(fenced, action)
         context.done.append(action)
         if action.lease:
             await self._etcd.revoke_lease(action.lease)
 
     async def _adopt(self, context: Context, action: act.Adopt) -> None:
-        _held(
+        held(
             await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod),
             action,
         )
         context.done.append(action)
 
     async def _update_settle(self, context: Context, action: act.UpdateSettle) -> None:
-        _held(
+        held(
             await self._etcd.update_settle(
                 action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod
             ),
@@ -560,7 +560,7 @@ class Executor:
         context.done.append(action)
 
     async def _unlock(self, context: Context, action: act.Unlock) -> None:
-        _held(await self._etcd.unlock(action.table_id, inc=action.inc, create_revision=action.create_revision), action)
+        held(await self._etcd.unlock(action.table_id, inc=action.inc, create_revision=action.create_revision), action)
         context.done.append(action)
 
     async def _finish_settle(self, context: Context, action: act.FinishSettle) -> None:
@@ -571,11 +571,11 @@ class Executor:
             expected_mod=action.expected_mod,
             instants=action.instants,
         )
-        _held(finished, action)
+        held(finished, action)
         context.done.append(action)
 
     async def _collect(self, context: Context, action: act.Collect) -> None:
-        _held(await self._etcd.collect(action.table_id, inc=action.inc, expected_mod=action.expected_mod), action)
+        held(await self._etcd.collect(action.table_id, inc=action.inc, expected_mod=action.expected_mod), action)
         context.done.append(action)
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
@@ -597,9 +597,3 @@ class Executor:
 
     async def _stop_timer(self, context: Context, action: act.StopTimer) -> None:
         self._timers.stop(context.key, action.name)
-
-
-def _held(held: bool, action: act.Action) -> None:
-    """Raise Conflict for a compare that did not hold: the facts behind the plan have changed."""
-    if not held:
-        raise Conflict(f"{type(action).__name__}: etcd has changed since it was read")

@@ -11,6 +11,7 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.control.begun import attempt_of
 from hudi_operator.model.facts import Observed
+from hudi_operator.model.ports import Conflict
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan.core import actions as act
 
@@ -91,3 +92,9 @@ def _begins_agent(action: act.Action) -> bool:
 def _attempts_in(namespace: str, status: JsonDict) -> set[str]:
     """The attempts that the status of a HudiWriter names."""
     return {naming.attempt_id(namespace, entry.pod) for entry in attempt_entries(status) if entry.pod}
+
+
+def held(held: bool, action: act.Action) -> None:
+    """Raise Conflict for a compare that did not hold: the facts behind the plan have changed."""
+    if not held:
+        raise Conflict(f"{type(action).__name__}: etcd has changed since it was read")

@@ -231,7 +231,7 @@ GATES = (
         "I11 I8",
         "an etcd whose revision went back is used",
         o(
-            "plan/gate/gate",
+            "plan/gate/trust",
             "if same_cluster and observed.revision_floor > max(",
             "if not same_cluster and observed.revision_floor > max(",
         ),
@@ -243,7 +243,7 @@ GATES = (
         "F620 I2 I11",
         "an etcd that was set back is used if its revision is higher than before",
         o(
-            "plan/gate/gate",
+            "plan/gate/trust",
             "if view.etcd.gate is not None and etcd.forgotten > gate.accepted_floor:",
             "if view.etcd.gate is None and etcd.forgotten > gate.accepted_floor:",
         ),
@@ -286,7 +286,7 @@ GATES = (
         "I2 F606",
         "the word of a restore lifts the freeze after the next restore of the same backup",
         o(
-            "plan/gate/gate",
+            "plan/gate/trust",
             '    return f"{mod}-{view.etcd.forgotten}" if view.etcd.forgotten else str(mod)\n',
             "    return str(mod)\n",
         ),
@@ -297,7 +297,7 @@ GATES = (
         "F10 I11",
         "an etcd that is another cluster than the one that wrote the gate is used",
         o(
-            "plan/gate/gate",
+            "plan/gate/trust",
             "if gate.cluster_id and gate.cluster_id != etcd.cluster_id:",
             "if gate.cluster_id and not etcd.cluster_id:",
         ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hudi_contract import keys, naming
+from hudi_contract import keys
 from hudi_contract.outcomes import ErrorCode
 from hudi_contract.records import read
 from hudi_contract.reports import ReportedError, TimelineReport
@@ -24,12 +24,11 @@ from hudi_operator.plan.core.actions import Action, PutGate, StopTimer
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
+from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION, freeze_reason, unfreeze_word
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
 RELEASED = "no HudiTable"
 """Reason of a gate that its last HudiTable has released: the next one takes it over."""
-UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""Annotation of a HudiTable by which a person accepts the state of etcd: :func:`unfreeze_word`."""
 REASON_LIMIT = 64
 GAVE_WAY_LIMIT = 16
 """HudiTables of one path that a gate remembers."""
@@ -233,22 +232,6 @@ def too_new(view: View) -> str:
     )
 
 
-def freeze_reason(view: View) -> str:
-    """Why this etcd cannot be trusted (protocol.md, assumptions); empty when it can."""
-    gate, etcd, observed = view.gate, view.etcd, view.observed
-    if gate.cluster_id and gate.cluster_id != etcd.cluster_id:
-        return (
-            f"the gate was written in etcd cluster {gate.cluster_id}, this is {etcd.cluster_id}: restored from a "
-            "backup?"
-        )
-    same_cluster = observed.known_cluster_id in ("", etcd.cluster_id)
-    if same_cluster and observed.revision_floor > max(etcd.revision, gate.accepted_floor):
-        return f"etcd's revision went back from {observed.revision_floor} to {etcd.revision}: restored from a backup?"
-    if view.etcd.gate is not None and etcd.forgotten > gate.accepted_floor:
-        return f"etcd was set back: it knows nothing any more of its revision {etcd.forgotten}: restored from a backup?"
-    return ""
-
-
 def _value(view: View, state: GateState, *, base: Gate | None = None, **changes: Any) -> Gate:
     """A gate: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
     source = parameters(view.table) if base is None else base
@@ -385,16 +368,6 @@ def _take_over(view: View) -> PartialPlan | None:
     )
     old: list[Action] = [StopTimer(t) for t in view.observed.timers if t.startswith((UNREACHED_TIMER, TURN_TIMER))]
     return PartialPlan((*old, *taken.actions), taken.summary, taken.requeue)
-
-
-def unfreeze_word(view: View) -> str:
-    """Value of the annotation that lifts this freeze, and no other one.
-
-    The revision of the frozen gate. An etcd that is restored twice from the same backup can come to
-    the same one, so it is followed by what was forgotten, which grows each time.
-    """
-    mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
-    return f"{mod}-{view.etcd.forgotten}" if view.etcd.forgotten else str(mod)
 
 
 def _unfreeze(view: View) -> PartialPlan | None:

@@ -15,7 +15,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
-from hudi_operator.plan.gate import adoption, gate, turns
+from hudi_operator.plan.gate import adoption, gate, trust, turns
 
 RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
 """Errors of the agent that may resolve themselves."""
@@ -204,7 +204,7 @@ def _protocol_is_too_new(view: View) -> Stall | None:
 
 def _etcd_is_not_trusted(view: View) -> Stall | None:
     """No gate is created in such an etcd; an existing gate is frozen and has the reason."""
-    return None if view.gate.state is not None else _stall("Frozen", gate.freeze_reason(view))
+    return None if view.gate.state is not None else _stall("Frozen", trust.freeze_reason(view))
 
 
 def _gate_is_frozen(view: View) -> Stall | None:
@@ -257,5 +257,5 @@ def frozen_message(view: View) -> str:
     reason = view.gate.reason or "frozen"
     return (
         f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{gate.UNFREEZE_ANNOTATION}={gate.unfreeze_word(view)}"
+        f"{trust.UNFREEZE_ANNOTATION}={trust.unfreeze_word(view)}"
     )

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from hudi_operator.model.ports import Fatal, Retryable
-from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION
 from tests.support.awaited import run
 from tests.support.harness.gateway import CLOCK_LEEWAY, Gateway, Pod, api_server
 from tests.support.harness.other_clock import VARIABLE, library

@@ -19,7 +19,7 @@ from hudi_kubectl.restoring import BUMP, Wanted
 from hudi_kubectl.restoring import pod as pod_of
 from hudi_operator.etcd_upkeep import members as of
 from hudi_operator.etcd_upkeep import snapshot
-from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION
 from tests.support import CACHE
 from tests.support.awaited import run
 from tests.support.harness.etcd_members import Members, answers

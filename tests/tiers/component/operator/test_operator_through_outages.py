@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from hudi_contract import naming
-from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION
 from tests.support.harness.etcd_members import answers
 from tests.support.harness.operator_world import World
 from tests.support.harness.servers import Cluster, Etcd, wait_for

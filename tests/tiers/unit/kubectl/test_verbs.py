@@ -20,7 +20,7 @@ from hudi_operator.api import metadata_table
 from hudi_operator.api.spec import FencingSpec
 from hudi_operator.model import proof
 from hudi_operator.model.facts import Nodes
-from hudi_operator.plan.gate import gate
+from hudi_operator.plan.gate import trust
 from tests.support import crds
 from tests.tiers.unit.kubectl.played import Played
 
@@ -533,13 +533,15 @@ def test_a_table_that_exists_is_adopted_and_another_one_waits_for_no_word() -> N
 
 
 def test_a_frozen_table_is_unfrozen_with_the_number_of_its_condition() -> None:
-    played = Played(table(*stalled("Frozen", f"set back; annotate the HudiTable with {gate.UNFREEZE_ANNOTATION}=4711")))
+    played = Played(
+        table(*stalled("Frozen", f"set back; annotate the HudiTable with {trust.UNFREEZE_ANNOTATION}=4711"))
+    )
     assert "no process that may write to the table runs anywhere" in refused(
         lambda: verbs.unfreeze(played, Screen(), "flights", NOW)
     )
     assert not played.patches
     assert verbs.unfreeze(played, Screen(), "flights", YES) == 0
-    assert played.there[TABLE, "flights"]["metadata"]["annotations"] == {gate.UNFREEZE_ANNOTATION: "4711"}
+    assert played.there[TABLE, "flights"]["metadata"]["annotations"] == {trust.UNFREEZE_ANNOTATION: "4711"}
 
 
 @pytest.mark.parametrize(
@@ -625,7 +627,7 @@ def test_a_pod_that_is_gone_and_not_named_has_to_be_described() -> None:
 
 def test_the_words_are_those_of_the_operator() -> None:
     """Of other words nothing would be found."""
-    assert verbs.UNFREEZE == gate.UNFREEZE_ANNOTATION
+    assert verbs.UNFREEZE == trust.UNFREEZE_ANNOTATION
     for node in ("node-3", ""):
         subject = proof.Subject(uid=UID, name="load-1", node=node)
         said = proof.ways_out(subject, None, Nodes(), FencingSpec())

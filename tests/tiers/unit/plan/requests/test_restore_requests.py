@@ -13,7 +13,7 @@ import pytest
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.metrics.statuses import new_commits
-from hudi_operator.plan.gate.gate import UNFREEZE_ANNOTATION
+from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION
 from tests.support.world.simulated_world import World, at_step, finished, ready_world
 
 GOOD = {"savepoint": "good", "nonce": "n1"}
