@@ -64,15 +64,15 @@ def quint(*arguments: str) -> subprocess.CompletedProcess[str]:
     if not program.exists():
         pytest.fail(f"{program} is missing: run hack/quint/fetch-quint")
     command = (str(program), arguments[0], "variants.qnt", *arguments[1:])
-    return subprocess.run(command, cwd=SPEC, capture_output=True, text=True, timeout=600)
+    return subprocess.run(command, cwd=SPEC, capture_output=True, text=True, timeout=3600)
 
 
 @pytest.fixture
 def simulate(capsys: pytest.CaptureFixture[str]) -> Simulation:
     """Simulate one design; the command is printed, to be repeated by hand."""
 
-    def run(design: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        budget = ("--max-samples", str(SAMPLES), "--max-steps", str(STEPS), "--seed", hex(SEED), "--verbosity", "1")
+    def run(design: str, *arguments: str, samples: int = SAMPLES) -> subprocess.CompletedProcess[str]:
+        budget = ("--max-samples", str(samples), "--max-steps", str(STEPS), "--seed", hex(SEED), "--verbosity", "1")
         words = ("run", "--main", design, "--backend", "typescript", *budget, *arguments)
         with capsys.disabled():
             print(f"\n{seeds.VARIABLE}={SEED}: quint {words[0]} variants.qnt {' '.join(words[1:])}", flush=True)
@@ -86,12 +86,14 @@ def test_the_specification_is_well_typed() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_protocol_holds_and_comes_to_what_it_is_about(simulate: Simulation) -> None:
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("samples", [SAMPLES, pytest.param(10 * SAMPLES, marks=pytest.mark.extra)])
+def test_the_protocol_holds_and_comes_to_what_it_is_about(simulate: Simulation, samples: int) -> None:
     """A run in which nothing happens would hold as well: each witness has to be seen."""
-    done = simulate("sound", "--invariants", *INVARIANTS, "--witnesses", *WITNESSES)
+    done = simulate("sound", "--invariants", *INVARIANTS, "--witnesses", *WITNESSES, samples=samples)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[ok] No violation found" in done.stdout
-    told = rf"^(W_\w+) was witnessed in (\d+) trace\(s\) out of {SAMPLES} explored"
+    told = rf"^(W_\w+) was witnessed in (\d+) trace\(s\) out of {samples} explored"
     seen = dict(re.findall(told, done.stdout, re.MULTILINE))
     assert seen.keys() == set(WITNESSES)
     assert [name for name, times in seen.items() if times == "0"] == []
