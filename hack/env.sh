@@ -13,13 +13,14 @@ REPO=$(dirname "$HACK")
 export HUDI_OPERATOR_CACHE HUDI_OPERATOR_CLUSTER
 
 CACHE=$HUDI_OPERATOR_CACHE
-BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, etcdutl, etcd-probe, coredns, pause, helm, versitygw, fake-gcs-server, kube-router
+BIN=$CACHE/bin            # kube, kubectl, etcd, etcdctl, etcdutl, etcd-probe, coredns, pause, helm, versitygw, fake-gcs-server, kube-router, quint
 LOGS=$CACHE/log           # output of the builds
 IMAGES=$CACHE/images      # buildah's store, the base root file system, and oci/: the images as built
 JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/jars/fetch-jars)
 KAFKA=$CACHE/kafka        # the broker that tests start (hack/jars/fetch-kafka)
 HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/jars/fetch-hdfs)
 HIVE=$CACHE/hive          # the Hive Metastore that tests start (hack/jars/fetch-hive)
+QUINT=$CACHE/quint        # the simulator of docs/design/spec (hack/quint/fetch-quint)
 VENV=$CACHE/venv          # Python for development and tests (hack/setup/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi
 export KUBECONFIG_FILE=$CLUSTER/kubeconfig

@@ -47,6 +47,7 @@ TIERS = {
 REPORTS = {
     "unit": ("unit", "build/test/unit.xml"),
     "model": ("model", "build/test/model.xml"),
+    "spec": ("model", "build/test/spec.xml"),
     "java": ("java", "spark-images/etcd-lock/target/surefire-reports/TEST-*.xml"),
     "component": ("component", "build/test/component.xml"),
     "crds": ("component", "build/test/crds.xml"),

@@ -109,11 +109,11 @@ def read(spark: Any, source: JdbcSource, done: Progress) -> tuple[list[list[int]
 
 @pytest.mark.timeout(2 * LIMIT)
 def test_a_table_that_changes_between_two_runs(world: World, agent: Process, postgres: PostgresServer) -> None:
-    """Rows with equal values at the position, one that is committed late, and a change."""
+    """A row with the value of the position, a late one at the end of the lag, and a change."""
     orders(postgres, "orders")
     put(postgres, "orders", 0, *rows([1], "a", "one", 1))
     put(postgres, "orders", 10, *rows([2, 3], "b", "one", 1))
-    late = postgres.transaction(f"INSERT INTO orders VALUES (4, 'a', 'late', 1, TIMESTAMPTZ '{at(9.5)}+00')")
+    late = postgres.transaction(f"INSERT INTO orders VALUES (4, 'a', 'late', 1, TIMESTAMPTZ '{at(5)}+00')")
     table = world.table("jdbc")
     world.create(table, agent=AGENT, process=agent)
     source = postgres.source("orders", "changed", lag=5)

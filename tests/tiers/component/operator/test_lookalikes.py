@@ -139,7 +139,7 @@ def test_a_pod_that_only_names_a_driver_is_left_alone(world: World) -> None:
     world.revoke(inc)
     world.kubelet_kills(driver)
     record = world.phase(table_id, inc, "Unlocked", "RollingBack", "Swept", "Settled")
-    assert set(record["pods"]) == {driver["metadata"]["uid"]}
+    assert {*record["pods"], *record["proofs"]} == {driver["metadata"]["uid"]}
     assert not world.etcd.read(world.key(table_id, "lock"))
     for name, uid in theirs.items():
         found = world.get("pods", name)

@@ -56,7 +56,10 @@ def test_an_agent_is_proven_dead_with_its_executor(world: World) -> None:
         lambda: (r := world.settle(table_id, inc)) and agent["metadata"]["uid"] in r["proofs"] and r,
     )
     assert record["phase"] == "Terminating"
-    assert (record["pods"].keys(), record["proofs"].keys()) == (uids, {agent["metadata"]["uid"]})
+    assert (record["pods"].keys(), record["proofs"].keys()) == (
+        {executor["metadata"]["uid"]},
+        {agent["metadata"]["uid"]},
+    )
     # The next generation is at work already; whatever it does, the operator looks again.
     world.run_pod(second)
     successor = world.register(table_id, second, role="agent")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -143,6 +144,24 @@ def test_what_the_build_of_our_jar_fetches_has_its_checksum() -> None:
         name, version = item.findtext(f"{POM}artifactId"), item.findtext(f"{POM}version")
         assert version, f"{name}: without a version"
         assert any(f"/{name}/{version}/{name}-{version}.jar" in path for path in listed), name
+
+
+def test_every_package_of_npm_has_its_checksum_and_runs_no_script() -> None:
+    """Names of hosts stay out of the lock: npm asks the registry of whoever installs them."""
+    wanted = json.loads((ROOT / "hack/quint/package.json").read_text())
+    (lock, *others) = json.loads((ROOT / "hack/quint/package-lock.json").read_text())["packages"].items()
+    assert lock == ("", {"dependencies": wanted["dependencies"], "engines": wanted["engines"]})
+    assert len(others) >= 50
+    for path, package in others:
+        assert re.match(r"sha512-[A-Za-z0-9+/]{86}==$", package["integrity"]), path
+        assert package["license"], path
+        assert "resolved" not in package, path
+    versions = {path.removeprefix("node_modules/"): package["version"] for path, package in others}
+    pinned_here = wanted["dependencies"] | wanted["overrides"]
+    assert {name: versions[name] for name in pinned_here} == pinned_here
+    script = (ROOT / "hack/quint/fetch-quint").read_text()
+    assert re.findall(r"^ *npm (?:ci|i|install)\b.* --ignore-scripts ", script, re.MULTILINE)
+    assert len(re.findall(r"^ *npm ", script, re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize("what", ["whole", "changed", "missing", "one more"])

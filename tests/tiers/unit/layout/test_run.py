@@ -157,6 +157,23 @@ def test_parts_share_files_and_nothing_of_an_earlier_run_counts(runner: Any, tmp
     assert not list(tmp_path.glob("hudi*.commit"))
 
 
+def test_a_tier_that_a_machine_cannot_run_is_told(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiers = {tier.name: tier for tier in runner.TIERS}
+    there = {"node": "/usr/bin/node", "npm": "/usr/bin/npm"}
+    monkeypatch.setattr(runner.shutil, "which", there.get)
+    assert [name for name, tier in tiers.items() if runner.lacking(tier, "")] == []
+    light = "ok    root\nNO    no CAP_SYS_ADMIN\ntier: light\n"
+    assert {name for name, tier in tiers.items() if runner.lacking(tier, light)} == {"e2e"}
+    assert runner.lacking(tiers["e2e"], light) == "NO    no CAP_SYS_ADMIN"
+    there.clear()
+    assert {name for name, tier in tiers.items() if runner.lacking(tier, "")} == {"spec"}
+    assert runner.lacking(tiers["spec"], "") == "no node, no npm"
+    monkeypatch.delenv("REQUIRE_TIERS", raising=False)
+    assert runner.not_run("no node") == ("did NOT run: no node", 0, 0)
+    monkeypatch.setenv("REQUIRE_TIERS", "full")
+    assert runner.not_run("no node") == ("FAILED: required, but did NOT run: no node", 0, 1)
+
+
 def test_every_report_is_one_that_can_be_noted(runner: Any) -> None:
     tiers = {tier.name: tier for tier in runner.TIERS if tier.name != "lint"}
     assert {name: tier.part_of or name for name, tier in tiers.items()} == {

@@ -157,7 +157,8 @@ def test_an_executor_that_appears_last_is_proven_dead_too() -> None:
     observed = world.observe()
     plan = plan_table(replace(observed, pods=(*observed.pods, executor_of(process))), CONFIG)
     (update,) = [a for a in plan.actions if isinstance(a, act.UpdateSettle)]
-    assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {process.pod_uid, "uid-x"})
+    assert (update.value["phase"], set(update.value["pods"])) == ("Terminating", {"uid-x"})
+    assert set(update.value["proofs"]) == {process.pod_uid}
 
 
 def test_one_that_appears_last_is_looked_for_whatever_its_labels() -> None:

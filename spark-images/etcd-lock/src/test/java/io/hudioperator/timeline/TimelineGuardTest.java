@@ -324,11 +324,11 @@ class TimelineGuardTest {
         Session agent = table.session("ns.agent", Map.of("role", "agent"));
         OpenSessions.register(session);
         assertTrue(table.acquire(session));
-        refused(ErrorCode.NOT_OWNER, () -> write(name));
+        refused(ErrorCode.NOT_OWNER, () -> TestTable.write(fs, path(name), TestTable.COMPLETED));
         session.release();
         OpenSessions.closed(session);
         OpenSessions.register(agent);
-        refused(ErrorCode.NOT_OWNER, () -> write(name));
+        refused(ErrorCode.NOT_OWNER, () -> TestTable.write(fs, path(name), TestTable.COMPLETED));
         assertFalse(exists(name));
         assertTrue(table.acquire(agent));
         String clock = table.clock();
