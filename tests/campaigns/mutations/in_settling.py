@@ -404,7 +404,7 @@ SETTLING = (
         "I6",
         "a compare that does not hold does not end the plan that was made from it",
         o(
-            "control/executor",
+            "control/refused_writes",
             "    if not held:\n        raise Conflict",
             "    if not held and action is None:\n        raise Conflict",
         ),
