@@ -134,8 +134,9 @@ def _group_at_work(spark: SparkSession, group: str) -> bool:
     context: Any = spark.sparkContext
     if context._jsc is None:
         return False
-    running = context._jsc.sc().taskScheduler().taskIdToTaskSetManager().values()
-    jobs = (manager.taskSet().properties() for manager in running)
+    # values() of py4j looks each key up again, as another type, and finds nothing
+    running = context._jsc.sc().taskScheduler().taskIdToTaskSetManager().entrySet()
+    jobs = (task.getValue().taskSet().properties() for task in running)
     return any(job is not None and job.getProperty("spark.jobGroup.id") == group for job in jobs)
 
 

@@ -38,9 +38,10 @@ def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -
         for _ in range(number)
     ]
     managers = [SimpleNamespace(taskSet=lambda each=each: each) for each in sets]
+    entries = [SimpleNamespace(getValue=lambda each=each: each) for each in managers]
     scheduler = SimpleNamespace(
         runningTasksByExecutors=lambda: counts,
-        taskIdToTaskSetManager=lambda: SimpleNamespace(values=lambda: managers),
+        taskIdToTaskSetManager=lambda: SimpleNamespace(entrySet=lambda: entries),
     )
     context = SimpleNamespace(taskScheduler=lambda: scheduler)
     executors = SimpleNamespace(hasUnreached=lambda asked: asked is context and unreached)
