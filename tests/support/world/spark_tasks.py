@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +23,19 @@ class Counts:
         return SimpleNamespace(_1=lambda: executor, _2=lambda: tasks)
 
 
+class Elements:
+    """A Java enumeration."""
+
+    def __init__(self, elements: Sequence[Any]) -> None:
+        self._left = list(elements)
+
+    def hasMoreElements(self) -> bool:
+        return bool(self._left)
+
+    def nextElement(self) -> Any:
+        return self._left.pop(0)
+
+
 def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -> SimpleNamespace:
     """The part of a SparkContext that reports tasks.
 
@@ -40,7 +53,7 @@ def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -
     managers = [SimpleNamespace(taskSet=lambda each=each: each) for each in sets]
     scheduler = SimpleNamespace(
         runningTasksByExecutors=lambda: counts,
-        taskIdToTaskSetManager=lambda: SimpleNamespace(values=lambda: managers),
+        taskIdToTaskSetManager=lambda: SimpleNamespace(elements=lambda: Elements(managers)),
     )
     context = SimpleNamespace(taskScheduler=lambda: scheduler)
     executors = SimpleNamespace(hasUnreached=lambda asked: asked is context and unreached)
