@@ -134,10 +134,13 @@ def _group_at_work(spark: SparkSession, group: str) -> bool:
     context: Any = spark.sparkContext
     if context._jsc is None:
         return False
-    # values() of py4j looks each key up again, as another type, and finds nothing
-    running = context._jsc.sc().taskScheduler().taskIdToTaskSetManager().entrySet()
-    jobs = (task.getValue().taskSet().properties() for task in running)
-    return any(job is not None and job.getProperty("spark.jobGroup.id") == group for job in jobs)
+    # Not as a map: py4j would look up its keys as smaller numbers than they are, and find nothing
+    running = context._jsc.sc().taskScheduler().taskIdToTaskSetManager().elements()
+    while running.hasMoreElements():
+        job = running.nextElement().taskSet().properties()
+        if job is not None and job.getProperty("spark.jobGroup.id") == group:
+            return True
+    return False
 
 
 def _at_work(spark: SparkSession) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +23,19 @@ class Counts:
         return SimpleNamespace(_1=lambda: executor, _2=lambda: tasks)
 
 
+class Elements:
+    """A Java enumeration."""
+
+    def __init__(self, elements: Sequence[Any]) -> None:
+        self._left = list(elements)
+
+    def hasMoreElements(self) -> bool:
+        return bool(self._left)
+
+    def nextElement(self) -> Any:
+        return self._left.pop(0)
+
+
 def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -> SimpleNamespace:
     """The part of a SparkContext that reports tasks.
 
@@ -41,7 +54,7 @@ def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -
     entries = [SimpleNamespace(getValue=lambda each=each: each) for each in managers]
     scheduler = SimpleNamespace(
         runningTasksByExecutors=lambda: counts,
-        taskIdToTaskSetManager=lambda: SimpleNamespace(entrySet=lambda: entries),
+        taskIdToTaskSetManager=lambda: SimpleNamespace(elements=lambda: Elements(managers)),
     )
     context = SimpleNamespace(taskScheduler=lambda: scheduler)
     executors = SimpleNamespace(hasUnreached=lambda asked: asked is context and unreached)

@@ -12,9 +12,9 @@ from tests.support.harness.local import CLASS_PATH, ROOT
 SAID = re.compile(
     r"""nothing runs yet: True ''
 idle for another group: True
+idle for its own group: False
 the job is over: True
 idle: False
-idle for its own group: False
 told: executor driver runs 1, task \d+ \(number 0 of stage \d+\.0, attempt 0, since 20\d\d-.*Z\)
 at the end: True ''
 """
