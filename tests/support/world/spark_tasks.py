@@ -51,7 +51,6 @@ def spark_context(tasks: Mapping[str | None, int], *, unreached: bool = False) -
         for _ in range(number)
     ]
     managers = [SimpleNamespace(taskSet=lambda each=each: each) for each in sets]
-    entries = [SimpleNamespace(getValue=lambda each=each: each) for each in managers]
     scheduler = SimpleNamespace(
         runningTasksByExecutors=lambda: counts,
         taskIdToTaskSetManager=lambda: SimpleNamespace(elements=lambda: Elements(managers)),
