@@ -162,9 +162,14 @@ public final class EtcdServer implements AutoCloseable {
         return server;
     }
 
-    /** Above this module, whose folder Maven runs the tests in. */
+    /** The folder of this repository, in which the tests run, or above it. */
     private static Path repository() {
-        return Path.of("").toAbsolutePath().getParent().getParent();
+        for (Path folder = Path.of("").toAbsolutePath(); folder != null; folder = folder.getParent()) {
+            if (Files.isExecutable(folder.resolve("hack/certificates/pki"))) {
+                return folder;
+            }
+        }
+        throw new AssertionError("no hack/certificates/pki above " + Path.of("").toAbsolutePath());
     }
 
     /** The last line that it prints. */
