@@ -73,6 +73,9 @@ class FakeStorage:
             name for name, parts in found if len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
         ]
 
+    def exists(self, relative: str) -> bool:
+        return relative in self.files or any(name.startswith(f"{relative}/") for name in self.files)
+
     def read(self, relative: str) -> str:
         if relative not in self.files:
             raise Missing(relative)

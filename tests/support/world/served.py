@@ -25,6 +25,7 @@ from hudi_runtime.agent import (
     metadata_table,
     preparation,
     store_probe,
+    stored_rows,
 )
 from hudi_runtime.agent import assignment as assignments
 from hudi_runtime.agent.assignment import Assignment
@@ -276,6 +277,7 @@ def with_agent(world: Meeting, monkeypatch: pytest.MonkeyPatch, *, there: bool =
     monkeypatch.setattr(assignments.time, "monotonic", lambda: world.now)
     monkeypatch.setattr(creation, "facts", lambda table: None)
     monkeypatch.setattr(creation, "mismatches", ends("compare", []))
+    monkeypatch.setattr(stored_rows, "problems", lambda *_: [])  # Spark's rows: this table has none
     monkeypatch.setattr(creation, "check_marker", ends("marker"))
     monkeypatch.setattr(store_probe, "require", ends("store"))
     monkeypatch.setattr(adoption, "look", lambda table: None)
