@@ -273,7 +273,7 @@ def test_external_etcd() -> None:
     [
         ("replica=2", "replica"),
         ("etcd.member=3", "member"),
-        ("etcd.members=2", "/etcd/members"),
+        ("etcd.members=2", "etcd.members 2 without etcd.joins"),
         ("config.allowedSchemes={file}", "/config/allowedSchemes/0"),
         ("config.sparkimage=x", "sparkimage"),
         ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
