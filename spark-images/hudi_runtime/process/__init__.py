@@ -1,7 +1,8 @@
 """The process of a pod.
 
 Classification and reports of failures (`errors`, `diagnosis`, `result`), etcd (`etcd`), the Java
-session (`session`), Spark's start and end (`spark`, `class_archive`), SIGTERM (`stopping`), and
+session (`session`), Spark's start and end (`spark`, `class_archive`, `jvm_names`), SIGTERM
+(`stopping`), and
 which addresses may be reached on a user's word (`addresses`).
 
 Imports none of the other packages of the runtime. Invariants: an unknown outcome stays unknown

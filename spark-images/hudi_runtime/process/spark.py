@@ -18,7 +18,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from hudi_runtime.process import class_archive
+from hudi_runtime.process import class_archive, jvm_names
 
 
 def start(name: str, *, program: bool = False) -> SparkSession:
@@ -37,6 +37,8 @@ def start(name: str, *, program: bool = False) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    jvm: Any = spark.sparkContext._jvm
+    jvm_names.keep(jvm)
     _report_unused_archive()
     return spark
 

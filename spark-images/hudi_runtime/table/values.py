@@ -12,8 +12,10 @@ once, and a refused row never reaches Hudi's key generator.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -271,15 +273,34 @@ def _ordering_rules(table: TableSpec) -> list[_Rule]:
 
 
 def _passes(rules: Sequence[_Rule], table: TableSpec, place: Column) -> Column:
-    """True for a valid row; raises an error for a row that breaks a rule."""
-    first, *others = [(refused, _told(name, table, place, why)) for name, refused, why in rules]
-    found = functions.when(*first)
-    for refused, told in others:
-        found = found.when(refused, told)
-    return found.otherwise(functions.lit(True))
+    """True for a valid row; raises an error for a row that breaks a rule.
+
+    One branch for each column: Spark generates the code of this expression for each batch, and a
+    branch with a message for each rule made that cost more than the write of a small batch.
+    """
+    by_column: dict[str, list[_Rule]] = {}
+    for rule in rules:
+        by_column.setdefault(rule[0], []).append(rule)
+    checks = [
+        (reduce(operator.or_, [refused for _, refused, _ in own]), _told(name, table, place, _reason(own)))
+        for name, own in by_column.items()
+    ]
+    return _first_of(checks).otherwise(functions.lit(True))
 
 
-def _told(name: str, table: TableSpec, place: Column, why: str) -> Column:
+def _reason(rules: Sequence[_Rule]) -> Column:
+    """Why a row is refused that breaks one of these rules: the first of them."""
+    return _first_of([(refused, functions.lit(why)) for _, refused, why in rules])
+
+
+def _first_of(branches: Sequence[tuple[Column, Column]]) -> Column:
+    found = functions.when(*branches[0])
+    for condition, value in branches[1:]:
+        found = found.when(condition, value)
+    return found
+
+
+def _told(name: str, table: TableSpec, place: Column, why: Column) -> Column:
     where = functions.when(place == "", functions.lit("")).otherwise(functions.concat(functions.lit(" in "), place))
     said = [
         functions.lit(f"[{ErrorCode.BAD_DATA}] column {name} of record "),
@@ -287,7 +308,8 @@ def _told(name: str, table: TableSpec, place: Column, why: str) -> Column:
         where,
         functions.lit(" is "),
         _shown(functions.col(name)),
-        functions.lit(f": {why}"),
+        functions.lit(": "),
+        why,
     ]
     return functions.raise_error(functions.concat(*said)).cast("boolean")
 

@@ -499,16 +499,15 @@ def _closed_while_paths_overlap(view: View) -> PartialPlan | None:
 
 def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
     if not timeline_report(view).exists or report_error(view)[0]:
-        return PartialPlan.of(
-            summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5
-        )
+        # The report comes as an event.
+        return PartialPlan.of(summary="gate closed: waiting until the agent reports that the table exists and matches")
     return None
 
 
 def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
         # R14
-        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted", requeue=2)
+        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted")
     return None
 
 
