@@ -43,6 +43,7 @@ from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
+from hudi_operator.plan.core import trial
 from hudi_operator.plan.fencing import absence
 from hudi_operator.plan.writers import event_log, source_tables
 
@@ -157,6 +158,7 @@ class Observer:
         # Times that the API server told before this look may be older than a step of a clock.
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms(since=asked)
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
+        tried = await self._trial(table, spec, read.facts, agent)
         observed = Observed(
             objects=objects,
             agent=agent,
@@ -171,6 +173,7 @@ class Observer:
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            trial=tried,
             overlapping=overlapping.blocking,
             overlapping_gates=overlapping.gates,
             source_tables=sources,
@@ -213,6 +216,10 @@ class Observer:
             return None
         if worth_knowing(spec, agent, seen.pods):
             return None
+        try:
+            tried = await self._trial(seen.table, spec, read.facts, agent)
+        except (Retryable, Fatal):
+            return None
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return replace(
             seen,
@@ -224,6 +231,7 @@ class Observer:
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
+            trial=tried,
             revocations=self._revocations(key),
             refusals=self._refusals(key),
             executor_answers=self._executor_answers(key),
@@ -304,6 +312,15 @@ class Observer:
             return False
         self._applied.reads_secrets(namespace, namespace_uid=namespace_uid)
         return True
+
+    async def _trial(
+        self, table: JsonDict | None, spec: TableSpec | None, etcd: EtcdFacts | None, agent: str
+    ) -> EtcdFacts | None:
+        """Keys of the HudiTable's trial, read after those of the table; None: it has none."""
+        if spec is None or etcd is None or not trial.concerns(spec, etcd, self._config):
+            return None
+        others = self._index.former_agents(table or {}, spec, agent)
+        return await self._etcd.read_table(naming.trial_id(spec.ref.uid), agent, others)
 
     async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None, now_ms: int) -> Overlapping:
         if spec is None or not undecided(spec, etcd):

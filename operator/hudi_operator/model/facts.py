@@ -275,6 +275,8 @@ class Observed:
     """
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
+    trial: EtcdFacts | None = None
+    """Keys of this HudiTable's trial (:mod:`hudi_operator.plan.core.trial`); None: it has none."""
     overlapping: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or
     is the same under another spelling.

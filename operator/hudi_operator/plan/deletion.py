@@ -17,6 +17,7 @@ from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.agent import agent_pods
+from hudi_operator.plan.core import trial
 from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment, Unbind
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
@@ -104,6 +105,8 @@ def plan_table(view: View) -> PartialPlan:
         return PartialPlan()
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
+    if not trial.over(view):
+        return trial.end(view)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
         leave = (*_unbind(view), *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
         return PartialPlan.of(*leave, summary="nothing to settle, the table may be deleted")

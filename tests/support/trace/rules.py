@@ -26,12 +26,13 @@ OPERATOR_STEPS = frozenset(
         "collect",
         "delete-report",
         "see",
+        "end-trial",
     }
 )
 # Transactions in the log that docs/design/contracts.md does not list: without effect on the state,
 # or an addition of one part.
 WITHOUT_EFFECT = frozenset(
-    {"assign", "request", "delete-report", "see", "enqueue", "leave", "keepalive", "acquire-resolve"}
+    {"assign", "request", "delete-report", "see", "end-trial", "enqueue", "leave", "keepalive", "acquire-resolve"}
 )
 GATE = {
     "": {"closed"},
@@ -367,7 +368,7 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "gate-put": _gate,
     "admit": _admit,
 }
-_EXTRA = frozenset({"assign", "request", "delete-report", "see", "leave", "drain", "drained"})
+_EXTRA = frozenset({"assign", "request", "delete-report", "see", "end-trial", "leave", "drain", "drained"})
 
 
 # ---------------------------------------------------------------- effects

@@ -44,6 +44,7 @@ def _rests(plan: act.Plan) -> bool:
 class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
 
+    config = CONFIG
     deaths = 0
     """Number of times that the operator has died so far with actions left to do."""
 
@@ -54,7 +55,7 @@ class World(Effects, Agents):
         die.
         """
         observed = self.observe()
-        plan = plan_table(observed, CONFIG)
+        plan = plan_table(observed, self.config)
         self.sentences.append(plan.sentence)
         if callable(crash_after):
             crash_after = crash_after(len(plan.actions))

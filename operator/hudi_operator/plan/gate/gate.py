@@ -20,6 +20,7 @@ from hudi_contract.table_keys import Admit, Clock, Durations, Gate
 from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, Role
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model import doubts
+from hudi_operator.plan.core import trial
 from hudi_operator.plan.core.actions import Action, PutGate, StopTimer
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.partial_plan import PartialPlan
@@ -67,6 +68,16 @@ def parameters(table: TableSpec) -> Gate:
 def is_mine(view: View) -> bool:
     """True when the gate names this HudiTable."""
     return bool(view.gate.table_uid) and view.gate.table_uid == view.table.ref.uid
+
+
+def tries(view: View) -> bool:
+    """True while this HudiTable has to show that it reaches its path, and has not.
+
+    It does not take the gate then. In an etcd that is not trusted no gate is made at all.
+    """
+    if view.etcd.gate is None and freeze_reason(view):
+        return False
+    return trial.needed(view) and not trial.reached(view)
 
 
 def owned_by_other(view: View) -> bool:
@@ -248,7 +259,7 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
         restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
-        reached=not known and is_mine(view) and view.gate.reached,
+        reached=not known and ((is_mine(view) and view.gate.reached) or trial.reached(view)),
         gave_way=() if known else view.gate.gave_way,
         **{name: getattr(source, name) for name in PARAMETERS},
     )
@@ -292,7 +303,10 @@ def timeline_report(view: View) -> TimelineReport:
     An empty one when no currently registered agent has written one.
 
     An agent that cannot reach the storage reports its error before it registers, without a name.
+    During a trial: what the agent has said there.
     """
+    if trial.needed(view):
+        return trial.report(view)
     report = read(view.etcd.reports.get(keys.TIMELINE), TimelineReport)
     if report.error is not None and not report.agent_inc:
         return report
@@ -505,6 +519,11 @@ def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
     return None
 
 
+def _closed_until_the_trial_has_ended(view: View) -> PartialPlan | None:
+    """Its keys are looked for until the gate was open."""
+    return None if trial.over(view) else PartialPlan.of(summary="gate closed: the trial is being ended", requeue=0.5)
+
+
 def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
         # R14
@@ -533,6 +552,7 @@ STEPS: Chain[View, PartialPlan] = Chain(
     _closed_while_paths_overlap,
     _closed_until_the_agent_reports,
     _closed_until_bootstrapped,
+    _closed_until_the_trial_has_ended,
     _open,
 )
 """The steps of the gate; the first one that applies is taken. The gate opens when
