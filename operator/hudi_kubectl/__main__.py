@@ -45,6 +45,7 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "metadata-table": ("turn a metadata table on or off, set its indexes, rebuild it", True, False),
     "adopt": ("decide about a table that exists already: adopt it, name instants to roll back", True, False),
     "unfreeze": ("accept the state of etcd for a frozen table", True, False),
+    "take-over": ("take the path of a HudiTable that is gone", True, False),
     "attest": ("say that a pod on a lost node has ended", True, False),
     "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
@@ -54,10 +55,10 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
 """Per command: its help; whether it takes tables, and writers (for completion)."""
 _CHANGES = (
     "suspend", "resume", "restart", "savepoint", "delete-savepoint", "hold", "unhold", "restore", "service",
-    "metadata-table", "adopt", "unfreeze", "attest",
+    "metadata-table", "adopt", "unfreeze", "take-over", "attest",
 )  # fmt: skip
 """Commands that change an object."""
-_ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "attest")
+_ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "take-over", "attest")
 """Commands that ask before they do something that cannot be undone."""
 _TAKES_MORE = ("import", "audit")
 """Commands that hand on what follows `--`."""
@@ -483,6 +484,7 @@ def _change(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
         ),
         "adopt": lambda: verbs.adopt(kubectl, screen, name, said.instants, how),
         "unfreeze": lambda: verbs.unfreeze(kubectl, screen, name, how),
+        "take-over": lambda: verbs.take_over(kubectl, screen, name, how),
         "attest": lambda: verbs.attest(
             kubectl, screen, name, said.pod, said.statement, uid=said.uid, node=said.node, how=how
         ),

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hudi_contract import naming
+from hudi_contract import naming, records
 from hudi_contract.defaults import CONFIG_MAP
 from hudi_contract.keys import reporting_attempt
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import is_object_name
-from hudi_contract.table_keys import Admit, Registration
+from hudi_contract.table_keys import Admit, Gate, Registration
 from hudi_contract.words import Role
 from hudi_operator.api import references
 from hudi_operator.api.references import Consent, Named
@@ -174,6 +174,7 @@ class Observer:
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
             trial=tried,
+            owner_is_gone=await self._owner_is_gone(spec, read.facts),
             overlapping=overlapping.blocking,
             overlapping_gates=overlapping.gates,
             source_tables=sources,
@@ -312,6 +313,20 @@ class Observer:
             return False
         self._applied.reads_secrets(namespace, namespace_uid=namespace_uid)
         return True
+
+    async def _owner_is_gone(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> bool:
+        """Whether the other HudiTable that the gate names is known not to exist."""
+        gate = records.read(etcd.gate if etcd is not None else None, Gate)
+        namespace, _, name = gate.table.partition("/")
+        if spec is None or not gate.table_uid or gate.table_uid == spec.ref.uid or gate.table == spec.ref.key:
+            return False
+        if not (is_object_name(namespace) and is_object_name(name)):
+            return False
+        try:
+            found = await self._kubernetes.get(naming.TABLE_KIND, namespace, name)
+        except Fatal:  # of a namespace that this release does not watch nothing is known
+            return False
+        return found is None or not _has_path(found, gate, spec)
 
     async def _trial(
         self, table: JsonDict | None, spec: TableSpec | None, etcd: EtcdFacts | None, agent: str
@@ -507,6 +522,12 @@ class Observer:
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
         return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0), fitness)
+
+
+def _has_path(table: JsonDict, gate: Gate, spec: TableSpec) -> bool:
+    """Whether this is the HudiTable of the gate, or another one of its name with the same path."""
+    path = str((table.get("spec") or {}).get("path") or "")
+    return table["metadata"]["uid"] == gate.table_uid or naming.table_id(path) == spec.table_id
 
 
 def _serves(pod: PodFacts, agent: str) -> bool:

@@ -22,7 +22,7 @@ from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing import evidence, held_config_maps
-from hudi_operator.plan.gate import gate
+from hudi_operator.plan.gate import gate, releasing
 from hudi_operator.plan.requests import catalogs, restores
 from hudi_operator.plan.writers.runs import Progress
 
@@ -117,12 +117,12 @@ def plan_table(view: View) -> PartialPlan:
     closing = view.gate.state is GateState.OPEN
     if not closing and catalogs.dropping(view):
         return catalogs.await_drop(view)
-    release = gate.plan_release(view)
+    release = releasing.plan_release(view)
     if release.actions:
         return release if closing else together([release, catalogs.drop_told(view)])
     leaving = _leave_agents(view)
     waiting = _unsettled_before_unlock(view)
-    if not gate.released(view) or waiting or view.etcd.lock is not None:
+    if not releasing.released(view) or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "the gate"
         return PartialPlan(leaving.actions, (f"deletion waits for {who}",), 2.0)
     # Nothing else would drop the evidence of these pods afterwards.
@@ -150,7 +150,7 @@ def plan_giving_way(view: View) -> PartialPlan:
         return PartialPlan(
             leaving.actions, (f"releasing the gate for another HudiTable of the same path: waiting for {who}",), 2.0
         )
-    return gate.plan_release(view)
+    return releasing.plan_release(view)
 
 
 def _unbind(view: View) -> tuple[Action, ...]:

@@ -31,7 +31,7 @@ from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
-from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
+from hudi_operator.plan.gate import adoption, asked, gate, stalled, taking_over, turns
 from hudi_operator.plan.requests import bootstrap, catalogs, holds, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, deadlines, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
@@ -81,9 +81,7 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     if gate.owned_by_other(view):
         # Every key of this table id belongs to the HudiTable that the gate names: nothing
         # may be changed.
-        steps = (
-            [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
-        )
+        steps = [deletion.plan_table(view)] if ref.deleting else [taking_over.plan(view)]
         return together([*steps, *([] if ref.deleting else [trial.end(view)])]), _unchanged(view)
     if turns.waits(view) and not ref.deleting:
         return turns.plan_waiting(view), _unchanged(view)
