@@ -49,7 +49,7 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "attest": ("say that a pod on a lost node has ended", True, False),
     "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
-    "etcd": ("backup, restore, defragmentation and members of the release's etcd", False, False),
+    "etcd": ("backup, restore, defragmentation, members and leftovers of the release's etcd", False, False),
     "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
@@ -241,6 +241,7 @@ def _of_etcd(one: argparse.ArgumentParser) -> None:
     one.add_argument("--from", dest="source", default="", metavar="FILE", help="of restore: name of the backup there")
     text = "of restore: also as a cluster that no table's marker names"
     one.add_argument("--another-cluster", action="store_true", help=text)
+    one.add_argument("--id", default="", metavar="ID", help="of forget: the table's id, as tables prints it")
     text = "of restore, for each member (default: 10m)"
     one.add_argument("--timeout", type=duration, default=600, metavar="DURATION", help=text)
     one.add_argument("-y", "--yes", action="store_true", help="do not ask")
@@ -436,6 +437,10 @@ def _etcd(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
         return restoring.restore(kubectl, screen, wanted, how)
     if said.action in ("add-member", "promote-member"):
         return (etcd.add_member if said.action == "add-member" else etcd.promote_member)(kubectl, screen, how)
+    if said.action == "forget":
+        return etcd.forget(kubectl, screen, said.id, how)
+    if said.action == "tables":
+        return etcd.tables(kubectl, screen)
     if said.action == "defragment":
         return etcd.defragment(kubectl, screen, said.least, interrupt=said.interrupt, how=how)
     return etcd.members(kubectl, screen)

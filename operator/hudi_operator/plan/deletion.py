@@ -9,6 +9,7 @@ path, so that a namespace can be deleted although no agent can run in it any mor
 from __future__ import annotations
 
 from hudi_contract import naming
+from hudi_contract.keys import reporting_attempt
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_contract.settle import Phase
 from hudi_contract.table_keys import Admit
@@ -18,7 +19,15 @@ from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.agent import agent_pods
 from hudi_operator.plan.core import trial
-from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment, Unbind
+from hudi_operator.plan.core.actions import (
+    Action,
+    DeleteAdmit,
+    DeleteReport,
+    PatchFinalizers,
+    PutAssignment,
+    PutRequest,
+    Unbind,
+)
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing import evidence, held_config_maps
@@ -131,7 +140,7 @@ def plan_table(view: View) -> PartialPlan:
     ]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    unbound = (*leaving.actions, *_unbind(view))
+    unbound = (*leaving.actions, *_forgotten(view), *_unbind(view))
     leave = (*unbound, *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
     return PartialPlan(leave, ("nobody can hold the lock, the table may be deleted",))
 
@@ -151,6 +160,23 @@ def plan_giving_way(view: View) -> PartialPlan:
             leaving.actions, (f"releasing the gate for another HudiTable of the same path: waiting for {who}",), 2.0
         )
     return releasing.plan_release(view)
+
+
+def _forgotten(view: View) -> tuple[Action, ...]:
+    """What is nobody's once the agent has left: requests to it, and reports (F619).
+
+    The next HudiTable of the path would find orders that its spec does not give, and the last error
+    of this one. What settling still needs stays, and the gate, the clock and what was done are the
+    path's.
+    """
+    needed = {inc.attempt for inc in view.incs if not inc.settled}
+    requests = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests]
+    reports = [
+        DeleteReport(view.table.table_id, kind)
+        for kind in view.etcd.reports
+        if (reporting_attempt(kind) or "-") not in needed
+    ]
+    return (*requests, *reports)
 
 
 def _unbind(view: View) -> tuple[Action, ...]:

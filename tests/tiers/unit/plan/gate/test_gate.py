@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hudi_operator.plan.core import actions as act
-from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION
+from hudi_operator.plan.gate.trust import TAKE_OVER_ANNOTATION, UNFREEZE_ANNOTATION
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, at_step, finished, ready_world
 
