@@ -351,8 +351,7 @@ def test_requests_and_reports_go_with_the_table() -> None:
     scene.put("done/service-clean", {"nonce": "m", "result": "Completed"})
     scene.put("report/timeline", {"agentInc": "", "exists": False, "error": {"code": "Forbidden", "message": "no"}})
     scene.put(f"report/attempt/{settled}", {"attempt": settled})
-    scene.incarnation(attempt=unsettled, alive=False)
-    scene.fenced("RollingBack")
+    scene.fenced("RollingBack", pod="load-b-1")
     scene.put(f"report/attempt/{unsettled}", {"attempt": unsettled})
     pod = scene.pod("left-0000-1")
     assert not [a for a in of_table(scene).actions if isinstance(a, act.PutRequest | act.DeleteReport)]
