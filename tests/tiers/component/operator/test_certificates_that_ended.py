@@ -1,6 +1,6 @@
-"""The clock jumps past the end of every certificate: etcd's, and the gateway's towards etcd and pods.
-Who is connected goes on; nobody else connects until they are renewed; then everybody does, without
-a restart.
+"""The clock jumps past the end of every certificate: etcd's, the gateway's to etcd and to pods. Who
+is connected goes on; nobody else connects until they are renewed; then everybody does, without a
+restart.
 
 etcd, the gateway and the pod's connection are real. Certificates are issued as by a process whose
 clock was behind by nearly their whole life.
@@ -20,13 +20,13 @@ import pytest
 from hudi_contract.keys import Kind, TableKeys
 from hudi_operator.adapters import authority
 from hudi_operator.adapters.authority import KeyPair, Request
-from tests.support.harness.gateway import Client, Gateway, Pod
+from tests.support.harness.gateway import Client, Gateway, Pod, program
 from tests.support.harness.servers import Etcd, wait_for
 
 OWN = TableKeys("/hudi", "0123456789abcdef0123456789abcdef")
 DRIVER, INC = Pod("ours", "load-7df5b65f-1", "uid-driver"), "11111111-aaaa"
 LIFE = timedelta(days=7)
-LEFT = timedelta(seconds=15)
+LEFT = timedelta(seconds=30)
 """Enough to start everything and connect."""
 SILENCE_SECONDS = 10.0
 """A writer halts when it has not heard of etcd for `lock.silenceSeconds`, at least this long."""
@@ -52,6 +52,7 @@ def renew(etcd: Etcd, *, now: datetime) -> datetime:
 @pytest.fixture
 def behind(tmp_path: Path) -> Iterator[tuple[Etcd, datetime]]:
     """An etcd with certificates that end soon, and when."""
+    program()  # built before the time runs
     (tmp_path / "etcd").mkdir()
     etcd = Etcd(tmp_path / "etcd")
     ends = renew(etcd, now=datetime.now(tz=UTC) - LIFE + LEFT)
@@ -131,7 +132,7 @@ def test_all_certificates_end_under_a_writer(behind: tuple[Etcd, datetime], gate
         wait_for("who is connected goes on", lambda: writer.beats > before + 5, seconds=20)
         renew(etcd, now=datetime.now(tz=UTC))
         wait_for("others connect again", lambda: connects(gateway), seconds=30)
-        # The gateway's own connection to etcd breaks: it comes back with the certificate that was renewed.
+        # The gateway's own connection to etcd breaks, and comes back with the renewed certificate.
         etcd.stop()
         etcd.start()
         broken = writer.beats
