@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hudi_kubectl import auditing, commands, etcd, importing, restoring, verbs
+from hudi_kubectl import auditing, commands, etcd, importing, purging, restoring, verbs
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import DRY_RUN, Failed, Kubectl
 from hudi_kubectl.screen import Screen, printable, wants_colour
@@ -50,6 +50,7 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
     "etcd": ("backup, restore, defragmentation, members and leftovers of the release's etcd", False, False),
+    "purge": ("delete what deleted tables have left in namespaces without tables", False, False),
     "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
@@ -127,6 +128,12 @@ def _dry_run_option(one: argparse.ArgumentParser, text: str) -> None:
 
 def _of_status(one: argparse.ArgumentParser) -> None:
     one.add_argument("-A", "--all-namespaces", action="store_true")
+
+
+def _of_purge(one: argparse.ArgumentParser) -> None:
+    one.add_argument("-A", "--all-namespaces", action="store_true")
+    one.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    _dry_run_option(one, "client or server: only show what is left")
 
 
 def _of_timeline(one: argparse.ArgumentParser) -> None:
@@ -276,6 +283,7 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "attest": _of_attest,
     "audit": _of_audit,
     "etcd": _of_etcd,
+    "purge": _of_purge,
     "import": _of_import,
 }
 """Completions of a command's arguments besides names and the common options."""
@@ -405,6 +413,9 @@ def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequ
         "report": lambda: commands.make_report(kubectl, screen, said.name, said.file, said.lines),
         "plan": lambda: _plan(kubectl, screen, said.filename),
         "etcd": lambda: _etcd(kubectl, screen, said),
+        "purge": lambda: purging.purge(
+            kubectl, screen, How(said.dry_run, yes=said.yes), everywhere=said.all_namespaces
+        ),
         "audit": lambda: auditing.audit(
             kubectl,
             screen,

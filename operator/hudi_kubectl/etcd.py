@@ -14,7 +14,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from hudi_contract import naming
 from hudi_kubectl import release
 from hudi_kubectl.changing import How, confirm
 from hudi_kubectl.cluster import Failed, Kubectl
@@ -163,10 +162,21 @@ def _left(kubectl: Kubectl, place: str) -> list[JsonDict]:
     etcd is read first: a HudiTable that comes meanwhile is listed.
     """
     found: list[JsonDict] = json.loads(release.upkeep(kubectl, place, ["tables"]).stdout)["tables"]
-    known = set[str]()
+    known: set[str] = set()
     for table in kubectl.objects(TABLE, everywhere=True):
-        known |= {naming.table_id(str(table["spec"]["path"])), naming.trial_id(str(table["metadata"]["uid"]))}
+        meta, id = table["metadata"], (table.get("status") or {}).get("tableId")
+        if not id:
+            raise Failed(
+                f"HudiTable {meta['namespace']}/{meta['name']} has no status.tableId yet, so nobody knows which keys "
+                "are its own: wait until the operator has looked at it, or delete it"
+            )
+        known |= {str(id), trial_id(str(meta["uid"]))}
     return [one for one in found if one["id"] not in known]
+
+
+def trial_id(uid: str) -> str:
+    """Id of a HudiTable's trial, as the operator computes it."""
+    return hashlib.sha256(f"trial/{uid}".encode()).hexdigest()[:32]
 
 
 def _is(one: JsonDict) -> str:

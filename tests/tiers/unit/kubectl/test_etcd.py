@@ -305,7 +305,8 @@ def leftovers(*ids: str, **more: Any) -> Cluster:
             "forget": (0, json.dumps({"id": GONE, "deleted": 7}).encode(), ""),
         }
     )
-    cluster.tables = ({"metadata": {"uid": "uid-1", "name": "flights"}, "spec": {"path": PATH}},)
+    meta = {"uid": "uid-1", "name": "flights", "namespace": "lake"}
+    cluster.tables = ({"metadata": meta, "status": {"tableId": naming.table_id(PATH)}},)
     return cluster
 
 
@@ -344,3 +345,20 @@ def test_a_table_that_a_huditable_has_is_not_forgotten() -> None:
     with pytest.raises(Failed, match="or a HudiTable has it"):
         etcd.forget(cluster, Screen(), id, How(yes=True))
     assert [asked[0] for asked in cluster.asked] == ["tables"]
+
+
+def test_a_table_that_nobody_has_looked_at_may_have_any_keys() -> None:
+    cluster = leftovers(GONE)
+    cluster.tables = ({**cluster.tables[0], "status": {}},)
+    for command in (
+        lambda: etcd.tables(cluster, Screen()),
+        lambda: etcd.forget(cluster, Screen(), GONE, How(yes=True)),
+    ):
+        with pytest.raises(Failed, match="HudiTable lake/flights has no status.tableId yet"):
+            command()
+    assert [asked[0] for asked in cluster.asked] == ["tables", "tables"]
+
+
+def test_the_id_of_a_trial_is_the_operators() -> None:
+    """The names of the contract need a newer Python than the plugin."""
+    assert etcd.trial_id("uid-1") == naming.trial_id("uid-1")
