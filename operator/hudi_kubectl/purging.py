@@ -35,14 +35,14 @@ def purge(kubectl: Kubectl, screen: Screen, how: How, *, everywhere: bool) -> in
     if screen.as_json:
         screen.give({"left": [{"kind": kind, "namespace": space, "name": name} for kind, space, name in named]})
     else:
-        screen.table(
-            ("NAMESPACE", "KIND", "NAME"), [(space, kind.partition(".")[0], name) for kind, space, name in named]
-        )
+        rows = [(space, kind.partition(".")[0], name) for kind, space, name in named]
+        screen.table(("NAMESPACE", "KIND", "NAME"), rows)
     if how.is_dry:
         return 0
+    spaces = {space for _, space, _ in named}
     confirm(
-        f"{len(named)} objects of {len({space for _, space, _ in named})} namespaces without tables are deleted. You say "
-        "that no other release of the operator needs them.",
+        f"{len(named)} objects of {len(spaces)} namespaces without tables are deleted. You say that no other release "
+        "of the operator needs them.",
         how,
     )
     for kind, space, name in named:
