@@ -31,16 +31,15 @@ FOLDER = ".hudi-operator-trial"
 
 
 def reach(spark: SparkSession, path: str) -> None:
-    """Read the table's properties; where there is no table, create a file and delete it.
+    """Read the table's properties if there is a table; create a file in its folder and delete it.
 
-    Raises the store's error.
+    Whoever may only read a table does not keep its path from others. Raises the store's error.
     """
     storage = Storage(spark, path, settings=PROBE_SETTINGS)
     try:
         name = next((name for name in PROPERTIES if storage.exists(name)), "")
         if name:
             storage.read(name)
-            return
         try:
             storage.write(f"{FOLDER}/{uuid.uuid4()}", "")
         finally:

@@ -234,7 +234,8 @@ CELLS: dict[str, dict[str, Cell]] = {
     "Specs, status and decisions of tables and writers": {
         VIEWER: cell("reads them", ROLE),
         EDITOR: cell(
-            "edits specs; does not fence by lease, attest, trust nodes, roll back, unfreeze, take paths over, or write status",
+            "edits specs; does not fence by lease, attest, trust nodes, roll back, unfreeze, take paths over, or write "
+            "status",
             ROLE,
         ),
         AUTHOR: cell("as an editor", ROLE, DECISION),

@@ -188,7 +188,7 @@ def plan_trial(view: View) -> PartialPlan:
     tried = naming.trial_id(view.table.ref.uid)
     order = TrialRecord(id=tried, path=view.table.canonical_path, table=view.table.ref.key, trial=True)
     step = _plan(view, _Work(tried, found, order.to_json()))
-    waits = "other namespaces may use the path: no gate before the agent has read or created something there"
+    waits = "other namespaces may use the path: no gate before the agent has created a file there, and deleted it"
     return replace(step, summary=(*step.summary, waits), requeue=min(step.requeue, TRIAL_SECONDS))
 
 

@@ -1,8 +1,8 @@
 """The trial of a HudiTable inside a prefix that several namespaces share (F617).
 
-Nobody takes the gate of such a path before its own credentials have read the table there or, where
-there is none, have created a file there and deleted it. Only the agent has these credentials. So it
-gets a trial first: a range of etcd of the HudiTable's own, by its uid, in which the agent is
+Nobody takes the gate of such a path before its own credentials have created a file there and
+deleted it, and read the table if there is one. Only the agent has these credentials. So it gets a
+trial first: a range of etcd of the HudiTable's own, by its uid, in which the agent is
 admitted as in that of a table. At the path's keys it has no right yet, and so it cannot keep the
 path, its lock or its limits from anybody. It reports there, and from that report on the gate is
 taken as elsewhere.

@@ -1,5 +1,5 @@
 """Inside a prefix that several namespaces share, nobody takes the gate of a path before its own
-credentials have read the table there, or created something (F617).
+credentials have reached it (F617).
 """
 
 from __future__ import annotations
