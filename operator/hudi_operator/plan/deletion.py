@@ -117,6 +117,9 @@ def plan_table(view: View) -> PartialPlan:
     if not trial.over(view):
         return trial.end(view)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
+        # It may have had an agent all the same, for a trial or before it gave way.
+        if pods := agent_pods.left_over(view):
+            return PartialPlan.of(summary=f"deletion waits for {', '.join(pods[:3])}", requeue=2.0)
         leave = (*_unbind(view), *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
         return PartialPlan.of(*leave, summary="nothing to settle, the table may be deleted")
     restore = restores.begun(view)
