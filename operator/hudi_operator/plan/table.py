@@ -81,8 +81,10 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     if gate.owned_by_other(view):
         # Every key of this table id belongs to the HudiTable that the gate names: nothing
         # may be changed.
-        steps = [deletion.plan_table(view)] if ref.deleting else [taking_over.plan(view)]
-        return together([*steps, *([] if ref.deleting else [trial.end(view)])]), _unchanged(view)
+        if ref.deleting:
+            pods = _part(view, "agent pods", agent_pods.plan_agent_pods)
+            return together([pods, _part(view, "deletion", deletion.plan_table)]), _unchanged(view)
+        return together([taking_over.plan(view), trial.end(view)]), _unchanged(view)
     if turns.waits(view) and not ref.deleting:
         return turns.plan_waiting(view), _unchanged(view)
     if gate.too_new(view):

@@ -62,7 +62,13 @@ class Tenants(World):
         name = self.table["metadata"]["name"]
         concerned = trial.concerns(self.spec(name), seen.etcd, self.config)
         others = tuple(f"lake/{n}" for n in self.tables if n != name)
-        return replace(seen, tables_on_path=others, trial=self.trial_facts(name) if concerned else None)
+        agents = {pod.labels[naming.LABEL_AGENT] for pod in seen.pods if naming.LABEL_AGENT in pod.labels}
+        return replace(
+            seen,
+            tables_on_path=others,
+            trial=self.trial_facts(name) if concerned else None,
+            agents_in_use=frozenset(agents if others else ()),
+        )
 
     def trial_facts(self, name: str) -> EtcdFacts:
         def group(kind: str) -> dict[str, Any]:
@@ -187,6 +193,29 @@ def test_a_deleted_table_takes_its_trial_along() -> None:
         world.tick()
     assert world.table is None
     assert not world.keys_of("squatter")
+    assert not [pod.name for pod in world.pods.values() if pod.finalizers], "nobody would take them off"
+
+
+def test_a_deleted_table_of_another_ones_path_takes_its_agent_along() -> None:
+    world = Tenants()
+    world.begin("squatter")
+    world.pass_seconds(30)
+    (pod,) = world.pods.values()
+    of_another = {"state": "open", "table": "other/owner", "tableUID": "uid-of-the-owner", "adopted": True}
+    world.put("gate", of_another)
+    world.pass_seconds(5)
+    assert world.reason("squatter", "Stalled") == "DuplicatePath"
+    assert not world.keys_of("squatter")
+    assert pod.finalizers, "it is kept for the next try"
+    world.delete(world.tables["squatter"])
+    for _ in range(60):
+        if world.table is None:
+            break
+        world.look("squatter")
+        world.tick()
+    assert world.table is None
+    assert not [pod.name for pod in world.pods.values() if pod.finalizers]
+    assert world.kv["gate"].value == of_another
 
 
 @pytest.mark.parametrize("attempt", ["lake.hudi-agent-0-1", "other.agent-1"])
