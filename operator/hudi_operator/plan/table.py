@@ -79,12 +79,7 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     """Everything but status: one step, and the writers' progress."""
     ref = view.table.ref
     if gate.owned_by_other(view):
-        # Every key of this table id belongs to the HudiTable that the gate names: nothing
-        # may be changed.
-        if ref.deleting:
-            pods = _part(view, "agent pods", agent_pods.plan_agent_pods)
-            return together([pods, _part(view, "deletion", deletion.plan_table)]), _unchanged(view)
-        return together([taking_over.plan(view), trial.end(view)]), _unchanged(view)
+        return together(_of_another(view)), _unchanged(view)
     if turns.waits(view) and not ref.deleting:
         return turns.plan_waiting(view), _unchanged(view)
     if gate.too_new(view):
@@ -146,6 +141,14 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         _part(view, "the end of the trial", trial.end),
     ]
     return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
+
+
+def _of_another(view: View) -> list[PartialPlan]:
+    """Every key of this table id belongs to the HudiTable that the gate names: none is changed."""
+    if not view.table.ref.deleting:
+        return [taking_over.plan(view), trial.end(view)]
+    pods = _part(view, "agent pods", agent_pods.plan_agent_pods)
+    return [pods, _part(view, "deletion", deletion.plan_table)]
 
 
 def _not_taken_over(view: View) -> bool:

@@ -151,6 +151,13 @@ TENANTS = (
         f"{GATE}::test_no_word_takes_the_path_of_a_table_that_may_exist",
     ),
     mutation(
+        "who-lost-its-path-leaves-its-agent",
+        "F643",
+        "a pod of an agent and its namespace stay for ever",
+        o("plan/deletion", "        if pods := agent_pods.left_over(view):\n", "        if pods := list[str]():\n"),
+        f"{TRIAL}::test_a_deleted_table_of_another_ones_path_takes_its_agent_along",
+    ),
+    mutation(
         "requests-outlive-their-table",
         "F619",
         "the next HudiTable of the path finds orders and errors of the former one",
