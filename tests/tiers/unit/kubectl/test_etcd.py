@@ -221,9 +221,11 @@ def test_completion() -> None:
         "add-member",
         "backup",
         "defragment",
+        "forget",
         "members",
         "promote-member",
         "restore",
+        "tables",
     ]
     assert plugin.complete(["etcd", "backup", "--fi"]) == ["--file"]
 

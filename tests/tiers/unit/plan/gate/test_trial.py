@@ -27,7 +27,7 @@ DENIED = ReportedError(code="StorageUnreachable", message="denied")
 class Tenants(World):
     """HudiTables of one path; the store answers the agents of some of them (`reach`)."""
 
-    config = SHARED
+    config: OperatorConfig = SHARED
     told_by = ""
     """Another attempt than its own, in whose name the agent reports."""
 
