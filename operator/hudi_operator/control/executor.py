@@ -129,6 +129,7 @@ class Executor:
             act.FinishSettle: self._finish_settle,
             act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
+            act.EndTrial: self._end_trial,
             act.PutRequest: self._put_request,
             act.PutSeen: self._put_seen,
             act.StartTimer: self._start_timer,
@@ -544,19 +545,13 @@ class Executor:
             await self._etcd.revoke_lease(action.lease)
 
     async def _adopt(self, context: Context, action: act.Adopt) -> None:
-        held(
-            await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod),
-            action,
-        )
+        put = await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod)
+        held(put, action)
         context.done.append(action)
 
     async def _update_settle(self, context: Context, action: act.UpdateSettle) -> None:
-        held(
-            await self._etcd.update_settle(
-                action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod
-            ),
-            action,
-        )
+        value, mod = action.value, action.expected_mod
+        held(await self._etcd.update_settle(action.table_id, inc=action.inc, value=value, expected_mod=mod), action)
         context.done.append(action)
 
     async def _unlock(self, context: Context, action: act.Unlock) -> None:
@@ -580,6 +575,10 @@ class Executor:
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
         await self._etcd.delete_report(action.table_id, kind=action.kind)
+        context.done.append(action)
+
+    async def _end_trial(self, context: Context, action: act.EndTrial) -> None:
+        await self._etcd.end_trial(action.trial_id, agents=action.agents)
         context.done.append(action)
 
     async def _put_request(self, context: Context, action: act.PutRequest) -> None:

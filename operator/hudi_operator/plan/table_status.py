@@ -22,7 +22,7 @@ from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import EtcdFitness
 from hudi_operator.model.status import CommitEntry, ForeignEntry, LockStatus, PendingEntry, SettlingEntry
 from hudi_operator.plan.agent import agents, table_services
-from hudi_operator.plan.core import credentials
+from hudi_operator.plan.core import credentials, trial
 from hudi_operator.plan.core.actions import UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
@@ -88,6 +88,8 @@ def table_status(
             status.update({name: view.status[name] for name in _OUTCOMES if name in view.status})
         status.update(_read_cost(view))
         status.update(_of_settling(view))
+    elif trial.needed(view):
+        status["agent"] = view.agent  # before it knows the trial (F585)
     counts = _writers(decisions)
     status["writers"] = counts
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
@@ -269,7 +271,8 @@ def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[
     They do not mention incarnations of another HudiTable.
     """
     stalled = stall is not None
-    reason, message = (stall.reason, stall.message) if stall is not None else ("Creating", sentence)
+    code, said = gate.report_error(view) if trial.needed(view) else ("", "")
+    reason, message = (stall.reason, stall.message) if stall is not None else (code or "Creating", said or sentence)
     return [
         condition("Ready", False, reason, message),
         condition("Reconciling", not stalled, reason, message),

@@ -139,7 +139,7 @@ STREAMS = (
         o(
             "plan/gate/gate",
             (
-                "value = _value(\n"
+                "value = next_gate(\n"
                 "        view,\n"
                 "        GateState.CLOSED,\n"
                 "        base=view.gate,\n"
@@ -148,7 +148,7 @@ STREAMS = (
                 "        closed_for_ms=since,\n"
                 "    )"
             ),
-            "value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)))",
+            "value = next_gate(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)))",
         ),
         f"{CHANGES}::test_the_gate_says_what_it_is_closed_for",
     ),

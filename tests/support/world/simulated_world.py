@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_agent import Agents
@@ -44,6 +45,8 @@ def _rests(plan: act.Plan) -> bool:
 class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
 
+    config: OperatorConfig | None = None
+    """None: CONFIG."""
     deaths = 0
     """Number of times that the operator has died so far with actions left to do."""
 
@@ -54,7 +57,7 @@ class World(Effects, Agents):
         die.
         """
         observed = self.observe()
-        plan = plan_table(observed, CONFIG)
+        plan = plan_table(observed, self.config or CONFIG)
         self.sentences.append(plan.sentence)
         if callable(crash_after):
             crash_after = crash_after(len(plan.actions))

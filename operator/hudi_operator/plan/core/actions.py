@@ -384,6 +384,18 @@ class DeleteReport(Action):
 
 
 @dataclass(frozen=True)
+class EndTrial(Action):
+    """Delete every key of the trial of a HudiTable, admissions and assignments with the rest.
+
+    One transaction: without its admission an agent writes nothing there afterwards.
+    """
+
+    trial_id: str
+    agents: tuple[str, ...]
+    """Agents that have, or may have, the assignment."""
+
+
+@dataclass(frozen=True)
 class PutRequest(Action):
     """Put ``request/<id>`` for the agent; with ``value`` None, withdraw the request."""
 

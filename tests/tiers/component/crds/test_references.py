@@ -252,17 +252,26 @@ def test_defaults_of_a_namespace_need_a_verb_of_their_own(light_cluster: Cluster
 
 
 def test_unfreezing_needs_a_verb_of_its_own(light_cluster: Cluster, author: str) -> None:
-    light_cluster.apply(table(author), user="ann")
+    a_word_needs_its_verb(light_cluster, author, "unfreeze")
 
-    def unfreeze(revision: str) -> Any:
-        annotation = f"hudioperator.io/unfreeze={revision}"
-        return light_cluster.run("annotate", "ht", "flights", annotation, "--overwrite", "-n", author, "--as=ann")
 
-    refused = unfreeze("7")
+def test_taking_a_path_over_needs_a_verb_of_its_own(light_cluster: Cluster, author: str) -> None:
+    a_word_needs_its_verb(light_cluster, author, "take-over")
+
+
+def a_word_needs_its_verb(cluster: Cluster, author: str, verb: str) -> None:
+    """An annotation of that name: to set or change it, not to keep it."""
+    cluster.apply(table(author), user="ann")
+
+    def say(word: str) -> Any:
+        annotation = f"hudioperator.io/{verb}={word}"
+        return cluster.run("annotate", "ht", "flights", annotation, "--overwrite", "-n", author, "--as=ann")
+
+    refused = say("7")
     assert refused.returncode != 0
-    assert "the annotation hudioperator.io/unfreeze: user 'ann' needs the verb unfreeze on huditables" in refused.stdout
-    light_cluster.kubectl("annotate", "ht", "flights", "-n", author, "hudioperator.io/unfreeze=7")
-    light_cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
-    assert unfreeze("8").returncode != 0
-    grant(light_cluster, author, "unfreeze", "huditables")
-    assert unfreeze("8").returncode == 0
+    assert f"the annotation hudioperator.io/{verb}: user 'ann' needs the verb {verb} on huditables" in refused.stdout
+    cluster.kubectl("annotate", "ht", "flights", "-n", author, f"hudioperator.io/{verb}=7")
+    cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
+    assert say("8").returncode != 0
+    grant(cluster, author, verb, "huditables")
+    assert say("8").returncode == 0
