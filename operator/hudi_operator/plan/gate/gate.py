@@ -255,6 +255,15 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
     return made.but(**changes)
 
 
+def _frozen(view: View, reason: str) -> Gate:
+    """The gate in force, frozen.
+
+    It keeps the cluster of etcd that it was made in: an etcd that is not trusted does not replace
+    that.
+    """
+    return _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=reason)
+
+
 def _non_blocking_until(view: View, mode: str) -> str:
     """Time up to which the table was non-blocking; after a change of mode it is the clock.
 
@@ -342,11 +351,7 @@ def _freeze(view: View) -> PartialPlan | None:
     frozen = freeze_reason(view)
     if not frozen or (view.gate.state is GateState.FROZEN and is_mine(view)):
         return None
-    return _put(
-        view,
-        _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen),
-        f"freezing: {frozen}",
-    )
+    return _put(view, _frozen(view, frozen), f"freezing: {frozen}")
 
 
 def _take_over(view: View) -> PartialPlan | None:
@@ -358,8 +363,7 @@ def _take_over(view: View) -> PartialPlan | None:
     if is_mine(view):
         return None
     if view.gate.state is GateState.FROZEN and view.gate.reason != RELEASED:
-        kept = _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=view.gate.reason)
-        return _put(view, kept, "taking over the gate, which stays frozen")
+        return _put(view, _frozen(view, view.gate.reason), "taking over the gate, which stays frozen")
     base = view.gate if writers_left(view) or view.etcd.lock is not None else None
     taken = _put(
         view,
@@ -468,7 +472,7 @@ def _close(view: View) -> PartialPlan | None:
 def _freeze_for_another_authority(view: View) -> PartialPlan | None:
     if report_error(view)[0] in OTHER_AUTHORITY and view.gate.state is GateState.OPEN:
         reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
-        return _put(view, _value(view, GateState.FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
+        return _put(view, _frozen(view, reason), f"freezing: {reason}")
     return None
 
 
@@ -564,14 +568,9 @@ def plan_release(view: View) -> PartialPlan:
         return PartialPlan()
     # Other writers may write from now on: the next HudiTable handles their pending instants. If
     # etcd is not trusted, the next HudiTable does not change that.
-    value = _value(
-        view,
-        GateState.FROZEN,
-        base=view.gate,
-        cluster_id=view.gate.cluster_id,
+    value = _frozen(view, view.gate.reason if view.gate.state is GateState.FROZEN else RELEASED).but(
         table="",
         table_uid="",
-        reason=view.gate.reason if view.gate.state is GateState.FROZEN else RELEASED,
         restore_baseline="",
         adopted=False,
         reached=False,
