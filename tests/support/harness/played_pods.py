@@ -49,7 +49,7 @@ class Played(Looking):
                 self._driver(pod)
 
     def _driver(self, pod: JsonDict) -> None:
-        """It registers where it is admitted; once the operator has seen that, it leaves and ends."""
+        """It registers where it is admitted, and a look later it leaves and ends."""
         for table_id in self._admitting(pod):
             inc = self.incs.get((pod["metadata"]["uid"], table_id))
             if inc is None:
