@@ -30,7 +30,9 @@ def files() -> Path:
         place.mkdir(parents=True, exist_ok=True)
         made = subprocess.run(["git", "-C", str(ROOT), "archive", commit(), *PARTS], capture_output=True, timeout=60)
         said = made.stderr.decode()
-        assert made.returncode == 0, f"git does not have {commit()} of hack/last-release: fetch the whole history\n{said}"
+        assert made.returncode == 0, (
+            f"git does not have {commit()} of hack/last-release: fetch the whole history\n{said}"
+        )
         subprocess.run(["tar", "-x", "-C", str(place)], input=made.stdout, check=True, timeout=60)
         whole.touch()
     return place

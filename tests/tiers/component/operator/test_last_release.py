@@ -111,7 +111,7 @@ def test_writers_commit_through_an_upgrade_and_back(world: World) -> None:
     theirs.kill()  # both of its writers die, and lose what they had begun
     for name in ("one", "two"):
         world.end_pod(pods[name], exit_code=137)
-    settled(world, table_id, 2)
+    settled(world, table_id, theirs)
     third.kill(signal.SIGTERM)
     leads(world.start_operator())
     for name in ("one", "two"):
@@ -120,7 +120,7 @@ def test_writers_commit_through_an_upgrade_and_back(world: World) -> None:
     ready(world)
     ours.kill()
     world.end_pod(pods["three"], exit_code=137)
-    settled(world, table_id, 3)
+    settled(world, table_id, ours)
 
 
 def ready(world: World) -> None:
@@ -131,18 +131,18 @@ def ready(world: World) -> None:
     )
 
 
-def settled(world: World, table_id: str, number: int) -> None:
-    """This number of incarnations is settled, or was and is forgotten; the lock is free."""
-    prefix = f"/hudi/tables/{table_id}/settle/"
-    seen: set[str] = set()
+def settled(world: World, table_id: str, dead: WriterProcess) -> None:
+    """Its incarnations are settled, and the lock is free."""
+    prefix, left = f"/hudi/tables/{table_id}/settle/", {one["inc"] for one in dead.writers().values()}
 
     def step() -> bool:
         records = {key.removeprefix(prefix): value for key, value in world.etcd.read(prefix).items()}
         for inc, record in records.items():
-            seen.add(inc)
             if record["phase"] == "RollingBack":
                 world.sweep(table_id, inc)
-        return len(seen) >= number - 1 and all(record["phase"] == "Settled" for record in records.values())
+            elif record["phase"] == "Settled":
+                left.discard(inc)
+        return not left
 
     wait_for("settled", step, seconds=90)
     wait_for("the lock is free", lambda: not world.etcd.read(f"/hudi/tables/{table_id}/lock"), seconds=30)
