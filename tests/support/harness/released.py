@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 
 
 def lock_module() -> Path:
-    """Folder with the Java module and its test classes, as Maven makes them; once for each commit."""
+    """Folder with the Java module and its test classes, as Maven makes them."""
     module = files() / "spark-images" / "etcd-lock"
     if not (module / "target" / "hudi-etcd-lock.jar").exists():
         command = ["mvn", "-q", "-B", "-o", "-f", str(module / "pom.xml"), "package", "-DskipTests"]

@@ -33,7 +33,7 @@ VERDICTS = {
     Kind.FINISHED: Verdict.RESTS,
     Kind.SCHEDULED: Verdict.RESTS,
     Kind.SUSPENDED: Verdict.RESTS,
-    Kind.DELETING: Verdict.RESTS,
+    Kind.DELETING: Verdict.WAITS,
     Kind.STALLED: Verdict.STALLS,
 }
 _UNTIL = {
