@@ -352,3 +352,17 @@ SCALE = (
         f"{MEMORY}::test_a_commit_of_a_table_at_rest_is_told_without_a_live_look",
     ),
 )
+
+CONFIGURED = (
+    mutation(
+        "a-look-decides-by-a-configuration-that-it-did-not-read-by",
+        "F650",
+        "what a look has read by the old configuration is judged by the new one",
+        o(
+            "control/loop",
+            '            raise Conflict("the configuration has changed meanwhile")',
+            "            config = self._config",
+        ),
+        f"{LOOP}::test_a_look_that_read_by_another_configuration_decides_nothing",
+    ),
+)
