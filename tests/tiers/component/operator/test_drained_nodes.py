@@ -8,6 +8,7 @@ operator has seen it. The kubelet is ours (`local_kubelet`), and so is the end o
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ DUE = [row for row in FIRST if row[0] < 5] + SECOND
 @pytest.fixture
 def whole(cluster: Cluster, etcd: Etcd, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Together]:
     """A namespace with two nodes; new pods go to the second one while the first is cordoned."""
-    made = Together(cluster, etcd, tmp_path, f"drain-{request.node.name.removeprefix('test_').replace('_', '-')[:24]}")
+    made = Together(cluster, etcd, tmp_path, f"drain-{os.urandom(2).hex()}")
     failed = request.session.testsfailed
     try:
         made.start()
