@@ -304,6 +304,9 @@ def operator() -> dashboard.Dashboard:
     made = made.with_panel(number("Clocks differ by", clock, unit="s", steps=[(None, "green"), (5.0, "red")], span=4))
     agents = f"sum(increase(hudi_operator_agents_total{{{JOB}}}[$__range]))"
     made = made.with_panel(number("Agents started", agents, span=4))
+    settings = f"min(hudi_operator_config_in_force{{{JOB}}})"
+    in_force = [(None, "red"), (1.0, "green")]
+    made = made.with_panel(number("Configuration in force", settings, steps=in_force, span=4))
 
     made = made.with_row(dashboard.Row("Reconciles"))
     outcomes = f"sum by (outcome) (rate(hudi_operator_reconciles_total{{{JOB}}}[$__rate_interval]))"
