@@ -210,7 +210,7 @@ UNRECORDED = (
         "pods-without-a-record-are-told-to-nobody",
         "F613 availability",
         "nobody is told which pod keeps a deletion from coming to its end",
-        o("plan/table_status", "    proofs += [*left[:LEFT_NAMED], *others]\n", ""),
+        o("plan/table_status", "    return [*left[:LEFT_NAMED], *others]\n", "    return others\n"),
         f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
     ),
     mutation(

@@ -22,8 +22,8 @@ SCALE = (
         "a namespace of a thousand tables has one agent",
         o(
             "control/index",
-            "            if len(served - {key}) < self._max_tables:\n",
-            "            if self._max_tables:\n",
+            "            if len(served - {key}) < self.max_tables:\n",
+            "            if self.max_tables:\n",
         ),
         f"{TABLES}::test_a_table_more_than_one_agent_is_given_has_another_one",
     ),
