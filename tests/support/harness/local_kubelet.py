@@ -64,8 +64,6 @@ class Kubelet(Looking):
     """By uid."""
     places: dict[str, str] = field(default_factory=dict)
     """Another node for pods whose name begins so; it must exist."""
-    spare: str = ""
-    """A second node, for pods that come while the first one is cordoned or gone."""
     lost: set[str] = field(default_factory=set)
     """Nodes of which nothing is heard any more: their processes go on, or stand still."""
 
@@ -86,8 +84,7 @@ class Kubelet(Looking):
         return host
 
     def start(self) -> None:
-        for node in filter(None, (self.node, self.spare)):
-            self.cluster.node(node, boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        self.cluster.node(self.node, boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip())
         self.look_on("local kubelet", every=POLL_SECONDS)
 
     def close(self) -> None:
@@ -162,8 +159,7 @@ class Kubelet(Looking):
 
     def _run(self, pod: JsonDict) -> None:
         meta = pod["metadata"]
-        placed = next((place for name, place in self.places.items() if meta["name"].startswith(name)), "")
-        node = placed or self._open_node()
+        node = next((place for name, place in self.places.items() if meta["name"].startswith(name)), self.node)
         if not pod["spec"].get("nodeName"):
             self._host.bind(pod, node)
         if not self._mountable(pod):
@@ -177,30 +173,12 @@ class Kubelet(Looking):
             pod, Process(meta["name"], place, module=f"hudi_runtime.{role}", env=environment), at
         )
 
-    def _open_node(self) -> str:
-        """Where a new pod goes."""
-        node = self.cluster.request("GET", f"/api/v1/nodes/{self.node}") if self.spare else None
-        shut = self.spare and (node is None or node["spec"].get("unschedulable"))
-        return self.spare if shut else self.node
-
     def _mountable(self, pod: JsonDict) -> bool:
         """A container waits for a Secret that is not optional."""
         sources = [volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume]
         names = [source["secretName"] for source in sources if not source.get("optional")]
         path = f"/api/v1/namespaces/{self.namespace}/secrets/"
         return all(self.cluster.request("GET", path + name) is not None for name in names)
-
-    def power_off(self, node: str) -> list[str]:
-        """A machine is gone without another word: whatever ran there is killed.
-
-        Returns the names of the pods whose process still ran.
-        """
-        self.lost.add(node)
-        on_it = (one for one in self.running.values() if one.pod["spec"].get("nodeName") == node)
-        left = [one for one in on_it if one.process.poll() is None]
-        for one in left:
-            one.process.kill()
-        return [one.name for one in left]
 
     def lose(self, node: str) -> None:
         """Nothing is heard of a node any more, and the API server calls it NotReady."""

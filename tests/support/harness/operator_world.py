@@ -123,8 +123,7 @@ class World:
     forks: Forks | None = None
     """None: each operator is a separate program, as in its pod; its exit code is known."""
 
-    def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str, *, make: bool = True) -> None:
-        """``make``: the namespace; else somebody else makes it."""
+    def __init__(self, cluster: Cluster, etcd: Etcd, directory: Path, namespace: str) -> None:
         self.cluster, self.etcd, self.directory, self.namespace = cluster, etcd, directory, namespace
         self.pod_endpoint = etcd.endpoint
         """Endpoint of etcd that pods are given."""
@@ -138,8 +137,6 @@ class World:
         self.settings: JsonDict = {}
         """More settings of operators that start from now on."""
         self.network_policies = False
-        if not make:
-            return
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         wait_for(
             "ServiceAccount default",

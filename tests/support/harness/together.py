@@ -58,9 +58,7 @@ class Together:
         self.lake = harness.World(directory)
         self.lake.etcd = _Keys(etcd)  # type: ignore[assignment]
         self.endpoint = self.lake.start_s3()
-        self.kubelet = Kubelet(
-            cluster, namespace, directory / "pods", node=f"node-of-{namespace}", spare=f"spare-of-{namespace}"
-        )
+        self.kubelet = Kubelet(cluster, namespace, directory / "pods", node=f"node-of-{namespace}")
         self.ids: dict[str, str] = {}
 
     def start(self) -> None:

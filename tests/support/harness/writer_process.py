@@ -41,7 +41,6 @@ class WriterProcess:
         pause_millis: int = 50,
         way: Mapping[str, JsonDict] | None = None,
         environment: Mapping[str, str] | None = None,
-        module: Path | None = None,
     ) -> None:
         """``pods``: the attempts' pods (of them: namespace, name, uid) by any name.
 
@@ -50,8 +49,6 @@ class WriterProcess:
         ``environment``: variables of the JVM beside those of the test.
 
         ``directory``: for logs, and the table's timeline.
-
-        ``module``: folder with another Java module and its test classes.
         """
         self.folder = directory / "table"
         number = len(list(directory.glob("writers-*.json")))
@@ -64,8 +61,7 @@ class WriterProcess:
         job.write_text(json.dumps({"folder": str(self.folder), "pauseMillis": pause_millis, "writers": settings}))
         jars = Path(pyspark.__file__).parent / "jars"
         command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone=UTC"]
-        jar, classes = (JAR, CLASSES) if module is None else (module / JAR.name, module / "test-classes")
-        command += ["-cp", f"{jar}:{classes}:{BUNDLE}:{jars}/*", "io.hudioperator.support.WriterProcess", str(job)]
+        command += ["-cp", f"{JAR}:{CLASSES}:{BUNDLE}:{jars}/*", "io.hudioperator.support.WriterProcess", str(job)]
         with self._out.open("wb") as out, self._out.with_suffix(".err").open("wb") as err:
             self._process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **(environment or {})})
         wait_for("writers", lambda: self.writers() or self._gone(), seconds=60)
