@@ -295,15 +295,18 @@ def operator() -> dashboard.Dashboard:
             span=4,
         )
     )
-    made = made.with_panel(number("Replicas", f"count(hudi_operator_build_info{{{JOB}}})", span=4))
-    made = made.with_panel(number("Tables", f"sum(hudi_operator_tables{{{JOB}}})", span=4))
+    made = made.with_panel(number("Replicas", f"count(hudi_operator_build_info{{{JOB}}})", span=3))
+    made = made.with_panel(number("Tables", f"sum(hudi_operator_tables{{{JOB}}})", span=3))
     ends = f"min(hudi_operator_certificate_expiration_timestamp_seconds{{{JOB}}}) - time()"
     soon = [(None, "red"), (129600.0, "green")]
     made = made.with_panel(number("Next certificate expires in", ends, unit="s", steps=soon, span=4))
     clock = f"max(abs(hudi_operator_api_clock_offset_seconds{{{JOB}}}))"
     made = made.with_panel(number("Clocks differ by", clock, unit="s", steps=[(None, "green"), (5.0, "red")], span=4))
     agents = f"sum(increase(hudi_operator_agents_total{{{JOB}}}[$__range]))"
-    made = made.with_panel(number("Agents started", agents, span=4))
+    made = made.with_panel(number("Agents started", agents, span=3))
+    settings = f"min(hudi_operator_config_in_force{{{JOB}}})"
+    in_force = [(None, "red"), (1.0, "green")]
+    made = made.with_panel(number("Configuration in force", settings, steps=in_force, span=3))
 
     made = made.with_row(dashboard.Row("Reconciles"))
     outcomes = f"sum by (outcome) (rate(hudi_operator_reconciles_total{{{JOB}}}[$__rate_interval]))"

@@ -50,7 +50,7 @@ class TableIndex:
         ``max_tables``: how many tables are given to one agent.
         """
         self._image = default_image
-        self._max_tables = max_tables
+        self.max_tables = max_tables
         self._entries: dict[Key, Entry] = {}
         self._by_id: defaultdict[str, set[Key]] = defaultdict(set)
         self._by_agent: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
@@ -90,7 +90,7 @@ class TableIndex:
         last = ""
         for last in agents_of(spec, self._image):
             served = self._by_agent.get((key[0], last), set())
-            if len(served - {key}) < self._max_tables:
+            if len(served - {key}) < self.max_tables:
                 break
         return last
 

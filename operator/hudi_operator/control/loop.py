@@ -87,6 +87,12 @@ class Reconciler:
         self._live_at: dict[Key, float] = {}
         """Time of the next live look at an idle table, whatever the watches report."""
 
+    def configure(self, config: OperatorConfig) -> None:
+        """Decide by this configuration from now on; every table is looked at live next."""
+        self._observer.configure(config)
+        self._config = config
+        self._live_at.clear()
+
     async def work(self) -> None:
         """One worker; runs until cancelled."""
         while True:
@@ -127,8 +133,11 @@ class Reconciler:
         if at_rest is not None:
             return at_rest
         self._live_at.pop(key, None)
+        config = self._config
         observed = await self._observer.observe(key)
-        plan = self._planner(observed, self._config)
+        if config is not self._config:
+            raise Conflict("the configuration has changed meanwhile")  # what was read follows from the old one
+        plan = self._planner(observed, config)
         done: list[act.Action] = []
         try:
             done = await self._executor.perform(key, observed, plan)
@@ -171,7 +180,7 @@ class Reconciler:
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
         if left(plan, done):
             interval = min(interval, COUNTS_SECONDS)
-        if quiet:
+        if quiet and config is self._config:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval
 
@@ -186,12 +195,12 @@ class Reconciler:
 
         None: look now. The last live look found the table idle, and so do the watches and etcd.
         """
-        due = self._live_at.get(key, 0.0)
+        due, config = self._live_at.get(key, 0.0), self._config
         left = due - self._clock()
         seen = await self._observer.glance(key) if left > 0 else None
-        if seen is None:
+        if seen is None or config is not self._config:
             return None
-        plan = self._planner(seen, self._config)
+        plan = self._planner(seen, config)
         same = plan.requeue_seconds >= LONGEST_PAUSE_SECONDS and plan.sentence == self._sentences.get(key)
         if plan.failed or not same or not is_quiet(seen):
             return None
@@ -203,7 +212,8 @@ class Reconciler:
         del self._live_at[key]
         done = await self._executor.perform(key, seen, plan)
         self._meter.performed(seen, done)
-        self._live_at[key] = due
+        if config is self._config:
+            self._live_at[key] = due
         return "told", left
 
 

@@ -128,6 +128,10 @@ class Observer:
         self._refusals = refusals
         self._executor_answers = executor_answers
 
+    def configure(self, config: OperatorConfig) -> None:
+        """Read by this configuration from now on, also in a look that is under way."""
+        self._config = config
+
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
 

@@ -282,6 +282,12 @@ PROCESS = Section(
         Definition("hudi_operator_reconciles_total", COUNTER, "Reconciles by outcome", ("outcome",)),
         Definition("hudi_operator_reconcile_seconds", HISTOGRAM, "Duration of a reconcile", buckets=LATENCY),
         Definition(
+            "hudi_operator_config_in_force",
+            GAUGE,
+            "1 while the configuration file is what the operator decides by; 0 while it cannot be used, or a change "
+            "in it needs a restart",
+        ),
+        Definition(
             "hudi_operator_event_loop_lag_seconds",
             HISTOGRAM,
             "Lag of the event loop: by how much a sleep of one second took longer",

@@ -120,6 +120,7 @@ class Metrics:
         self.tables = self._gauge("hudi_operator_tables")
         self.clock = self._gauge("hudi_operator_api_clock_offset_seconds")
         self.leader = self._gauge("hudi_operator_leader")
+        self.config_in_force = self._gauge("hudi_operator_config_in_force")
         self.etcd_seconds = self._histogram("hudi_operator_etcd_seconds")
         self._lag = self._histogram("hudi_operator_event_loop_lag_seconds")
         self._api_requests = self._counter("hudi_operator_api_requests_total")

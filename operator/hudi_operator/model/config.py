@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from hudi_operator.api.fields import SIZE
@@ -258,6 +258,35 @@ class OperatorConfig:
             ),
             user_ids=_check_user_ids(_value(data, "userIds", str, cls.user_ids, "config")),
         )
+
+
+RELOADED: Mapping[str, str] = {
+    "allowed_schemes": "allowedSchemes",
+    "path_prefixes": "pathPrefixes",
+    "allowed_images": "allowedImages",
+    "consent": "consent",
+    "option_patterns": "options",
+    "agent": "agent",
+    "image_pull_policy": "imagePullPolicy",
+    "network_policies": "networkPolicies",
+    "driver_annotations": "driverAnnotations",
+    "agent_annotations": "agentAnnotations",
+    "tmp_size_limit": "tmpSizeLimit",
+    "user_ids": "userIds",
+}
+"""Settings that count from the next look at each table, by field. Others need another process: what
+is connected, served or watched with them was made at its start.
+"""
+
+
+def reloaded(now: OperatorConfig, read: OperatorConfig) -> tuple[OperatorConfig, tuple[str, ...]]:
+    """The configuration in force when the file has become ``read``.
+
+    And the settings that differ there and count only for another process.
+    """
+    changed = [f.name for f in fields(OperatorConfig) if getattr(now, f.name) != getattr(read, f.name)]
+    taken = {name: getattr(read, name) for name in changed if name in RELOADED}
+    return replace(now, **taken), tuple(_camel(name) for name in changed if name not in RELOADED)
 
 
 _TOP = [

@@ -22,7 +22,7 @@ from hudi_operator.manifests import namespace
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
-from hudi_operator.model.status import attempt_entries
+from hudi_operator.model.status import PlanStatus, attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
 from hudi_operator.plan.core import trial
@@ -35,6 +35,7 @@ from hudi_operator.plan.gate import adoption, asked, gate, stalled, taking_over,
 from hudi_operator.plan.requests import bootstrap, catalogs, holds, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, deadlines, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
+from hudi_operator.plan.writers.next_step import Verdict
 from hudi_operator.plan.writers.runs import Progress
 
 JsonDict = dict[str, Any]
@@ -418,6 +419,7 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
         **old,
         "observedGeneration": generation,
         "executedNonce": old.get("executedNonce", str((obj.get("spec") or {}).get("restartNonce") or "")),
+        "plan": PlanStatus(verdict=Verdict.WAITS.value, reason=reason, message=message).to_json(),
         "state": old.get("state", WriterState.WAITING.value) if over else WriterState.WAITING.value,
         "conditions": conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms),
     }

@@ -22,8 +22,8 @@ SCALE = (
         "a namespace of a thousand tables has one agent",
         o(
             "control/index",
-            "            if len(served - {key}) < self._max_tables:\n",
-            "            if self._max_tables:\n",
+            "            if len(served - {key}) < self.max_tables:\n",
+            "            if self.max_tables:\n",
         ),
         f"{TABLES}::test_a_table_more_than_one_agent_is_given_has_another_one",
     ),
@@ -350,5 +350,19 @@ SCALE = (
         "each report leads to a live look",
         o("control/loop", "if not only_tells(plan.actions, seen.objects):", "if plan.actions:"),
         f"{MEMORY}::test_a_commit_of_a_table_at_rest_is_told_without_a_live_look",
+    ),
+)
+
+CONFIGURED = (
+    mutation(
+        "a-look-decides-by-a-configuration-that-it-did-not-read-by",
+        "F650",
+        "what a look has read by the old configuration is judged by the new one",
+        o(
+            "control/loop",
+            '            raise Conflict("the configuration has changed meanwhile")',
+            "            config = self._config",
+        ),
+        f"{LOOP}::test_a_look_that_read_by_another_configuration_decides_nothing",
     ),
 )

@@ -60,6 +60,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     *in_wrapper.COMMITS,
     *in_settling.PROOFS,
     *in_changes.CHANGES,
+    *in_proofs.NAMED,
+    *in_scale.CONFIGURED,
     *in_proofs.BOOTS,
     *in_proofs.NODES,
     *in_proofs.EXECUTORS,

@@ -336,17 +336,17 @@ class Player:
         """A person's word for a pod that is there, never ran, and cannot be proven to have not.
 
         Its node was away when it was deleted, and its kubelet reports no container (F614). The
-        HudiTable has to name it.
+        condition from which a person copies the uid has to name it, whatever the pod is (F649).
         """
         world = self.world
         assert world.table is not None
-        named = world.condition(world.table, "Ready")["message"]  # "deletion waits for POD"
+        named = world.condition(world.table, "AwaitingProofOfDeath")["message"]
         fencing = world.table["spec"]["fencing"]
         words = [
             {"podUID": pod.uid, "node": pod.node, "statement": "it never ran", "attestedBy": "ann"}
             | {"at": "2026-01-01T00:00:00Z"}
             for pod in world.pods.values()
-            if pod.name in named and not (pod.process and pod.process.alive)
+            if f"pod uid {pod.uid} is dead" in named and not (pod.process and pod.process.alive)
         ]
         assert words, f"a deletion waits, and nobody is told for which pod: {named}"
         known = fencing.get("attestations") or []

@@ -25,6 +25,7 @@ from hudi_operator.plan.writers import (
     deadlines,
     ending_for_change,
     executors_missing,
+    next_step,
     schedules,
     source_tables,
 )
@@ -92,6 +93,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             "since": since,
             **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {}),
         }
+    status["plan"] = next_step.of(view, writer, progress, decision).to_json()
     state = _state(view, writer, progress, decision)
     status["state"] = state.value
     wanted = _conditions(view, writer, progress, decision, state)
@@ -120,7 +122,8 @@ def undecided(view: View, writer: WriterView, message: str) -> JsonDict:
     known = old.get("conditions") or []
     told = conditions.merge(known, wanted, generation=generation, now_ms=view.now_ms)
     kept = [c for c in known if c.get("type") not in {each.type for each in wanted}]
-    return {**old, "observedGeneration": generation, "state": state.value, "conditions": [*kept, *told]}
+    plan = next_step.undecided(message).to_json()
+    return {**old, "observedGeneration": generation, "plan": plan, "state": state.value, "conditions": [*kept, *told]}
 
 
 def _with_the_end_of_the_run(wanted: list[Condition], old: JsonDict) -> list[Condition]:
