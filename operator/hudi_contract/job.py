@@ -120,6 +120,16 @@ class KafkaSecurity(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KafkaBadRecords(Record):
+    """What is done with records that cannot be written."""
+
+    action: str
+    """`Fail`, `Drop` or `SetAside`."""
+    max_per_commit: Count
+    """More of them in one commit fail the attempt."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kafka(Record):
     """Topics by name, or by pattern (exactly one is set)."""
 
@@ -134,6 +144,8 @@ class Kafka(Record):
     value: KafkaValue
     security: KafkaSecurity = field(default_factory=KafkaSecurity)
     options: Mapping[str, str] = field(default_factory=dict)
+    on_bad_record: KafkaBadRecords | None = field(default=None, metadata=LEFT_OUT)
+    """None: they fail the attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)

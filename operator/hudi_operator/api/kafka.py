@@ -43,6 +43,14 @@ class Value:
 
 
 @dataclass(frozen=True)
+class BadRecords:
+    """What is done with records that cannot be written."""
+
+    action: str = text(unset="Fail", required=True, choices=("Fail", "Drop", "SetAside"))
+    max_per_commit: int = number(1000, at_least=1, at_most=10_000)
+
+
+@dataclass(frozen=True)
 class KafkaSource:
     """Topics by name or by pattern (exactly one is set).
 
@@ -63,6 +71,7 @@ class KafkaSource:
     """``Earliest``, ``Latest`` or a time (RFC 3339)."""
     max_offsets_per_commit: int | None = number(unset=None, at_least=1, at_most=1_000_000_000)
     if_position_lost: str = text("Fail", choices=("Fail", "Earliest"))
+    on_bad_record: BadRecords = record(BadRecords)
     security: Security = record(Security)
     options: Mapping[str, str] = text_map(at_most=32, longest=256)
 
@@ -132,6 +141,11 @@ def job(source: KafkaSource) -> contract.Kafka:
             protocol=security.protocol, mechanism=security.mechanism, folder=SECRET_DIR if security.secret else ""
         ),
         options=dict(source.options),
+        on_bad_record=None
+        if source.on_bad_record.action == "Fail"
+        else contract.KafkaBadRecords(
+            action=source.on_bad_record.action, max_per_commit=source.on_bad_record.max_per_commit
+        ),
     )
 
 

@@ -21,6 +21,8 @@ from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
 from hudi_runtime.job.merging import LATER_COMMIT, Merge
 
 DEFAULT_PATH = f"{JOB_DIR}/{JOB_FILE}"
+FAIL, SET_ASIDE = "Fail", "SetAside"
+"""Values of `KafkaSource.bad`; the third one is `Drop`."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,10 @@ class KafkaSource:
     metadata: bool
     security: KafkaSecurity = KafkaSecurity()
     options: Mapping[str, str] = field(default_factory=dict)
+    bad: str = FAIL
+    """What is done with records that cannot be written: `Fail`, `Drop` or `SetAside`."""
+    max_bad: int = 0
+    """More of them in one commit fail the attempt."""
 
     @classmethod
     def of(cls, told: contract.Kafka) -> KafkaSource:
@@ -134,6 +140,8 @@ class KafkaSource:
             metadata=told.value.metadata,
             security=KafkaSecurity(told.security.protocol, told.security.mechanism, told.security.folder),
             options=told.options,
+            bad=told.on_bad_record.action if told.on_bad_record is not None else FAIL,
+            max_bad=told.on_bad_record.max_per_commit if told.on_bad_record is not None else 0,
         )
 
 

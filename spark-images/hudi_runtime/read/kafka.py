@@ -19,14 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, functions, types
+from pyspark.sql import Column, DataFrame, SparkSession, functions, types
 
 from hudi_contract.outcomes import ErrorCode, FailureClass
-from hudi_runtime.job.job import KafkaSource
+from hudi_runtime.job.job import FAIL, SET_ASIDE, KafkaSource
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, java_causes
 from hudi_runtime.read import files
 from hudi_runtime.read import kafka_positions as kp
 from hudi_runtime.read import progress as pg
+from hudi_runtime.read.bad_records import PLACE, BadRecords
+from hudi_runtime.table.values import CAUSE
 
 API_TIMEOUT_MS = 30_000
 """Timeout of each request to the brokers."""
@@ -50,6 +52,8 @@ class Part:
     position: kp.Position
     waiting: int
     offsets: int
+    bad: BadRecords | None = None
+    """Records that are not in `frame`; None: one that does not parse fails the job."""
 
 
 # ---- one read of the topics
@@ -67,13 +71,24 @@ def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterat
         position = _begin(brokers, source, seen, gone=look.gone, stored=stored)
     if stored is None and source.start_from != "Earliest":
         # A commit without rows stores the position: progress is kept only in the target's timeline.
-        yield Part(rows(records(spark, source, ()), source, spark), position, kp.waiting(position, seen), 0)
+        yield _part(spark, source, (), position, kp.waiting(position, seen))
     while True:
         ranges, position = kp.take(position, seen, source.max_offsets)
         if not ranges:
             return
-        offsets = sum(r.end - r.begin for r in ranges)
-        yield Part(rows(records(spark, source, ranges), source, spark), position, kp.waiting(position, seen), offsets)
+        yield _part(spark, source, ranges, position, kp.waiting(position, seen))
+
+
+def _part(
+    spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range], position: kp.Position, waiting: int
+) -> Part:
+    offsets = sum(r.end - r.begin for r in ranges)
+    found = records(spark, source, ranges)
+    if source.bad == FAIL or not ranges:
+        return Part(rows(found, source, spark), position, waiting, offsets)
+    good, unparsed = parted(found, source, spark)
+    bad = BadRecords(unparsed, found, limit=source.max_bad, keep=source.bad == SET_ASIDE)
+    return Part(good, position, waiting, offsets, bad)
 
 
 def _certain(brokers: Brokers, stored: kp.Position | None) -> Look:
@@ -411,19 +426,62 @@ def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFram
         return frame
     if source.format == "String":
         return frame.withColumns({name: functions.col(name).cast("string") for name in ("key", "value")})
-    value = functions.col("value")
-    parsed, names, bad = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
-    rule = f"the value is not {source.format} of the schema in source.kafka.value.schema"
+    parsed = _parsed(frame, source, spark)
     told = functions.format_string(
-        f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset"
+        f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {_rule(source)}", "topic", "partition", "offset"
     )
-    checked = functions.when(value.isNotNull() & bad, functions.raise_error(told)).otherwise(functions.col("_value"))
-    meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
-    found = frame.withColumn("_value", parsed).withColumn("_value", checked)
-    return found.select(*(functions.col("_value").getField(name).alias(name) for name in names), *meta)
+    value = functions.when(parsed.bad, functions.raise_error(told)).otherwise(functions.col("_value"))
+    return parsed.columns(parsed.frame.withColumn("_value", value), source)
 
 
-def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
+def parted(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> tuple[DataFrame, DataFrame | None]:
+    """The rows of the records that parse, and of the others `PLACE` and the cause.
+
+    The second is None when every value parses. Raises UserCodeError when a record that does not
+    parse cannot be told from others.
+    """
+    if source.format in ("Binary", "String"):
+        return rows(frame, source, spark), None
+    parsed = _parsed(frame, source, spark)
+    if not parsed.told:
+        raise UserCodeError(
+            "source.kafka.onBadRecord: every field of the Avro schema in source.kafka.value.schema may be null, so "
+            "that a record that does not match is not told from one without values; use action Fail"
+        )
+    good = parsed.columns(parsed.frame.where(~parsed.bad), source)
+    places = [functions.col(name).alias(name_there) for name, name_there in zip(META[1:4], PLACE, strict=True)]
+    return good, parsed.frame.where(parsed.bad).select(*places, functions.lit(_rule(source)).alias(CAUSE))
+
+
+def _rule(source: KafkaSource) -> str:
+    return f"the value is not {source.format} of the schema in source.kafka.value.schema"
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    """Records with their parsed value in `_value`."""
+
+    frame: DataFrame
+    names: Sequence[str]
+    """The fields of the value."""
+    bad: Column
+    """Whether the value does not parse; never null."""
+    told: bool
+    """Whether `bad` knows each of them; else reading fails at the first one."""
+
+    def columns(self, frame: DataFrame, source: KafkaSource) -> DataFrame:
+        """The columns of the source; `frame` has those of `self.frame`."""
+        meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
+        return frame.select(*(functions.col("_value").getField(name).alias(name) for name in self.names), *meta)
+
+
+def _parsed(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> _Parsed:
+    value, names, bad, told = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
+    bad = functions.col("value").isNotNull() & functions.coalesce(bad, functions.lit(False))
+    return _Parsed(frame.withColumn("_value", value), names, bad, told)
+
+
+def _json(spark: SparkSession, ddl: str) -> tuple[Column, list[str], Column, bool]:
     try:
         schema = types._parse_datatype_string(ddl)
     except Exception as error:
@@ -441,10 +499,10 @@ def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
     )
     more = ~files.is_alone(functions.col("value").cast("string"), {})
     bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull() | more
-    return parsed, schema.names, bad
+    return parsed, schema.names, bad, True
 
 
-def _avro(schema: str) -> tuple[Any, list[str], Any]:
+def _avro(schema: str) -> tuple[Column, list[str], Column, bool]:
     from pyspark.sql.avro.functions import from_avro
 
     try:
@@ -460,5 +518,6 @@ def _avro(schema: str) -> tuple[Any, list[str], Any]:
             from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}),
             names,
             functions.col("_value").getField(required[0]).isNull(),
+            True,
         )
-    return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False)
+    return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False), False

@@ -46,6 +46,8 @@ class Progress:
     """The position in a table or query of a database; None when the commit is not of such a
     source, or each run reads everything.
     """
+    bad: int = 0
+    """Records that the writer's commits have left out until then (`bad_records`)."""
 
     def checkpoint(self, *, manifest: str = "") -> dict[str, object]:
         """The bounded form that goes into commit metadata."""
@@ -97,6 +99,7 @@ def of_checkpoint(
 ) -> Progress:
     """Progress of the commit that carries this checkpoint; `files` are those of its manifest."""
     hudi, kafka, jdbc = (checkpoint.get(kind) for kind in ("hudi", "kafka", "jdbc"))
+    bad = checkpoint.get("bad")
     return Progress(
         count=int(str(checkpoint["count"])),
         digest=str(checkpoint["digest"]),
@@ -107,6 +110,7 @@ def of_checkpoint(
         hudi=hudi if isinstance(hudi, dict) else None,
         kafka=kafka if isinstance(kafka, dict) else None,
         jdbc=jdbc if isinstance(jdbc, dict) else None,
+        bad=int(bad.get("total", 0)) if isinstance(bad, dict) else 0,
     )
 
 

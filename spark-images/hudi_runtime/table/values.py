@@ -52,6 +52,8 @@ and Hudi's marker of the file.
 SHOWN = 80
 PLACE = ("_hudiop_topic", "_hudiop_partition", "_hudiop_offset")
 """Columns that say where in Kafka a row was (`KafkaPlaces.java`); they are not written."""
+CAUSE = "_hudiop_cause"
+"""Column that says why a row is left out."""
 DELETED = "_hoodie_is_deleted"
 """Hudi's column: a row that has true there deletes its record."""
 KEY_WORDS = ("__null__", "__empty__")
@@ -70,6 +72,32 @@ def held(
     Raises RuntimeFailure(SchemaMismatch) when a key, partition or ordering column has an
     unsupported type.
     """
+    rules = _rules(frame, table, delete=delete, adds=adds)
+    if not rules:
+        return frame
+    rows, place = located(frame, kafka=kafka)
+    return rows.where(_passes(rules, table, place)).drop(*PLACE)
+
+
+def parted(
+    frame: DataFrame, table: TableSpec, *, delete: bool = False, adds: bool = False
+) -> tuple[DataFrame, DataFrame | None]:
+    """The valid rows of a batch from Kafka, and of the others `PLACE` and `CAUSE`.
+
+    As `held`, which the batch gets when the plan does not show the record of a row; the second is
+    None then.
+    """
+    rules = _rules(frame, table, delete=delete, adds=adds)
+    rows, place = located(frame, kafka=True)
+    if not rules or rows.columns == frame.columns:
+        return held(frame, table, delete=delete, adds=adds, kafka=True), None
+    marked = rows.withColumn(CAUSE, _first(rules, table, place))
+    good = marked.where(functions.col(CAUSE).isNull()).drop(*PLACE, CAUSE)
+    return good, marked.where(functions.col(CAUSE).isNotNull()).select(*PLACE, CAUSE)
+
+
+def _rules(frame: DataFrame, table: TableSpec, *, delete: bool, adds: bool) -> list[_Rule]:
+    """Every rule for the rows of a batch; the types of its columns are checked at once."""
     _check_types(frame, table.partitions, PARTITION_KINDS, PARTITION_RULE)
     _check_types(frame, table.record_keys, PLAIN_KINDS, KEY_RULE)
     _check_types(frame, () if delete else table.ordering, PLAIN_KINDS, ORDERING_RULE)
@@ -82,10 +110,7 @@ def held(
     ]
     if adds and DELETED in frame.columns:
         rules.append((DELETED, functions.col(DELETED), DELETE_RULE))
-    if not rules:
-        return frame
-    rows, place = located(frame, kafka=kafka)
-    return rows.where(_passes(rules, table, place)).drop(*PLACE)
+    return rules
 
 
 def located(frame: DataFrame, *, kafka: bool) -> tuple[DataFrame, Column]:
@@ -272,11 +297,22 @@ def _ordering_rules(table: TableSpec) -> list[_Rule]:
 
 def _passes(rules: Sequence[_Rule], table: TableSpec, place: Column) -> Column:
     """True for a valid row; raises an error for a row that breaks a rule."""
-    first, *others = [(refused, _told(name, table, place, why)) for name, refused, why in rules]
+    first, *others = [
+        (refused, functions.raise_error(_told(name, table, place, why)).cast("boolean")) for name, refused, why in rules
+    ]
     found = functions.when(*first)
     for refused, told in others:
         found = found.when(refused, told)
     return found.otherwise(functions.lit(True))
+
+
+def _first(rules: Sequence[_Rule], table: TableSpec, place: Column) -> Column:
+    """What the first rule that a row breaks says of it; null for a valid row."""
+    first, *others = [(refused, _told(name, table, place, why)) for name, refused, why in rules]
+    found = functions.when(*first)
+    for refused, told in others:
+        found = found.when(refused, told)
+    return found
 
 
 def _told(name: str, table: TableSpec, place: Column, why: str) -> Column:
@@ -289,7 +325,7 @@ def _told(name: str, table: TableSpec, place: Column, why: str) -> Column:
         _shown(functions.col(name)),
         functions.lit(f": {why}"),
     ]
-    return functions.raise_error(functions.concat(*said)).cast("boolean")
+    return functions.concat(*said)
 
 
 def named(fields: Sequence[str]) -> Column:

@@ -36,8 +36,9 @@ from hudi_runtime.process.errors import (
 from hudi_runtime.process.result import Reporter, Tally
 from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
+from hudi_runtime.read import bad_records
 from hudi_runtime.read.deletions import DELETED
-from hudi_runtime.read.progress import parse_checkpoint
+from hudi_runtime.read.progress import of_checkpoint, parse_checkpoint
 from hudi_runtime.read.sources import Batch, transform
 from hudi_runtime.read.update import plain, take
 from hudi_runtime.table import partitions, values
@@ -107,6 +108,9 @@ class Committer:
             if found is not None:
                 instant, info = found
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
+                self._tally.bad_records = of_checkpoint(
+                    parse_checkpoint(info, self._job.writer) or batch.checkpoint
+                ).bad
                 self._fairness.committed()
                 self._reporter.stage(Stage.COMMITTED)
                 return instant.completion
@@ -149,12 +153,18 @@ class Committer:
             taken, since = self._rows(batch)
             made = self._transformed(batch, taken)
             frame = partitions.held(made, self._job)
-            fit, schema_base = self._evolved(batch, frame)
+            spares = batch.bad is not None and self._repeatable(made)
+            fit, schema_base = self._evolved(batch, frame, spares=spares)
+            rows, refused = self._checked(fit.apply(frame), spares=spares)
             options = write_options(
-                self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base
+                self._job,
+                inc=self._session.inc,
+                progress={**batch.checkpoint, **self._left_out(batch, refused)},
+                progress_base=base,
+                schema_base=schema_base,
             )
             with (
-                self._ready(batch, fit.apply(frame)) as ready,
+                self._ready(batch, rows) as ready,
                 deletes.held(ready, self._job, columns=self._fitted_to) as (given, deleted),
             ):
                 self._save(
@@ -178,21 +188,37 @@ class Committer:
             return error
         return None
 
+    def _checked(self, frame: DataFrame, *, spares: bool) -> tuple[DataFrame, DataFrame | None]:
+        """The rows with a check that fails at one that the table cannot hold.
+
+        `spares`: such rows are left out instead, and are the second, if they say their records.
+        `frame` has the table's columns.
+        """
+        table, delete, adds = self._job.table, self._job.operation == Operation.DELETE, self._job.adds
+        if spares:
+            return values.parted(frame, table, delete=delete, adds=adds)
+        kafka = isinstance(self._job.source, KafkaSource)
+        return values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None
+
+    def _left_out(self, batch: Batch, refused: DataFrame | None) -> Mapping[str, object]:
+        """The part of the commit's progress about bad records.
+
+        Those to be set aside have been, when this returns: a commit never comes before its file.
+        """
+        bad = batch.bad.found(refused) if batch.bad is not None else ()
+        file = ""
+        if batch.bad is not None and bad and batch.bad.keep:
+            file = batch.bad.set_aside(self._table.storage, self._job.writer, bad)
+        return bad_records.progress(bad, self._tally.bad_records, file)
+
     @contextmanager
-    def _ready(self, batch: Batch, frame: DataFrame) -> Iterator[DataFrame]:
+    def _ready(self, batch: Batch, rows: DataFrame) -> Iterator[DataFrame]:
         """The rows of the batch, checked, to be written within this context.
 
-        `frame` has the table's columns. Raises the error of the first check that fails.
+        `rows`: of `_checked`. Raises the error of the first check that fails.
         """
         asked = batch.validations(self._job)
         delete = self._job.operation == Operation.DELETE
-        rows = values.held(
-            frame,
-            self._job.table,
-            delete=delete,
-            adds=self._job.adds,
-            kafka=isinstance(self._job.source, KafkaSource),
-        )
         with (
             self._session.looking_up(deletes=delete and not validations.read_the_table(asked)),
             duplicates.held(self._spark, rows, self._job, columns=self._fitted_to, validated=bool(asked)) as checked,
@@ -244,12 +270,21 @@ class Committer:
 
         `begun`: `Session.recomputed` as this write began.
         """
-        plan: Any = frame._jdf
-        rules: Any = self._spark.sparkContext._jvm.io.hudioperator.statements  # type: ignore[union-attr]
-        query = plan.queryExecution()
-        if rules.RepeatablePlan.test(query.analyzed()):
+        if self._repeatable(frame):
             return {}
-        return {RECOMPUTED: str(self._recomputed if rules.HeldRows.test(query) else begun)}
+        plan: Any = frame._jdf
+        return {
+            RECOMPUTED: str(self._recomputed if self._rules_of_plans.HeldRows.test(plan.queryExecution()) else begun)
+        }
+
+    def _repeatable(self, frame: DataFrame) -> bool:
+        """Whether the rows are the same each time they are computed."""
+        plan: Any = frame._jdf
+        return bool(self._rules_of_plans.RepeatablePlan.test(plan.queryExecution().analyzed()))
+
+    @property
+    def _rules_of_plans(self) -> Any:
+        return self._spark.sparkContext._jvm.io.hudioperator.statements  # type: ignore[union-attr]
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed.
@@ -263,7 +298,7 @@ class Committer:
     def _save(self, frame: DataFrame, options: Mapping[str, str]) -> None:
         frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
 
-    def _evolved(self, batch: Batch, frame: DataFrame) -> tuple[sc.Fit, str]:
+    def _evolved(self, batch: Batch, frame: DataFrame, *, spares: bool) -> tuple[sc.Fit, str]:
         """The fit of the batch to the table, and the schema base of the write.
 
         If necessary, a commit without rows first changes the table's schema.
@@ -278,7 +313,7 @@ class Committer:
             if not fit.evolves:
                 return fit, schema_base
             if batch.validations(self._job):  # one that is refused leaves no column behind
-                with self._ready(batch, fit.apply(frame)):
+                with self._ready(batch, self._checked(fit.apply(frame), spares=spares)[0]):
                     pass
             empty = self._spark.createDataFrame([], fit.schema)
             self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))
