@@ -4,9 +4,9 @@ It is stored in the commit, and only a completed commit counts (F5, I9).
 
 The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi
 source also `hudi`, the source table and the position in it; for Kafka `kafka`, the next offset of
-each partition; for a database `jdbc`, the greatest value that was read. For files the checkpoint
-names a manifest (`manifests`), which is written before the commit; without a completed commit that
-names it, it has no effect.
+each partition; for a database `jdbc`, the greatest value that was read; and `bad` when records were
+left out (`bad_records`). For files the checkpoint names a manifest (`manifests`), which is written
+before the commit; without a completed commit that names it, it has no effect.
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ def of_checkpoint(
 ) -> Progress:
     """Progress of the commit that carries this checkpoint; `files` are those of its manifest."""
     hudi, kafka, jdbc = (checkpoint.get(kind) for kind in ("hudi", "kafka", "jdbc"))
-    bad = checkpoint.get("bad")
     return Progress(
         count=int(str(checkpoint["count"])),
         digest=str(checkpoint["digest"]),
@@ -110,8 +109,14 @@ def of_checkpoint(
         hudi=hudi if isinstance(hudi, dict) else None,
         kafka=kafka if isinstance(kafka, dict) else None,
         jdbc=jdbc if isinstance(jdbc, dict) else None,
-        bad=int(bad.get("total", 0)) if isinstance(bad, dict) else 0,
+        bad=left_out(checkpoint),
     )
+
+
+def left_out(checkpoint: Mapping[str, object] | None) -> int:
+    """Records that the writer's commits have left out, up to the one with this checkpoint."""
+    bad = (checkpoint or {}).get("bad")
+    return int(bad["total"]) if isinstance(bad, dict) else 0
 
 
 def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:

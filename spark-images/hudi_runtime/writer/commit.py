@@ -38,7 +38,7 @@ from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
 from hudi_runtime.read import bad_records
 from hudi_runtime.read.deletions import DELETED
-from hudi_runtime.read.progress import of_checkpoint, parse_checkpoint
+from hudi_runtime.read.progress import left_out, parse_checkpoint
 from hudi_runtime.read.sources import Batch, transform
 from hudi_runtime.read.update import plain, take
 from hudi_runtime.table import partitions, values
@@ -108,9 +108,7 @@ class Committer:
             if found is not None:
                 instant, info = found
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
-                self._tally.bad_records = of_checkpoint(
-                    parse_checkpoint(info, self._job.writer) or batch.checkpoint
-                ).bad
+                self._tally.bad_records = left_out(parse_checkpoint(info, self._job.writer))
                 self._fairness.committed()
                 self._reporter.stage(Stage.COMMITTED)
                 return instant.completion
@@ -273,9 +271,8 @@ class Committer:
         if self._repeatable(frame):
             return {}
         plan: Any = frame._jdf
-        return {
-            RECOMPUTED: str(self._recomputed if self._rules_of_plans.HeldRows.test(plan.queryExecution()) else begun)
-        }
+        held = self._rules_of_plans.HeldRows.test(plan.queryExecution())
+        return {RECOMPUTED: str(self._recomputed if held else begun)}
 
     def _repeatable(self, frame: DataFrame) -> bool:
         """Whether the rows are the same each time they are computed."""
