@@ -86,6 +86,8 @@ def _kafka(said: JsonDict, told: JsonDict) -> None:
     assert told["options"] == (said.get("options") or {})
     assert re.fullmatch("Earliest|Latest|[0-9]+", told["startFrom"])
     assert told["security"]["folder"] in ("", "/etc/hudi/kafka")
+    bad = said.get("onBadRecord") or {"action": "Fail"}
+    assert told.get("onBadRecord") == (None if bad["action"] == "Fail" else {"maxPerCommit": 1000, **bad})
 
 
 def _jdbc(said: JsonDict, told: JsonDict) -> None:

@@ -59,6 +59,26 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.source.kafka.maxOffsetsPerCommit", "0", "greater than or equal to 1"),
     ),
     (
+        "bad-records",
+        kafka(onBadRecord={"action": "Skip"}),
+        ("spec.source.kafka.onBadRecord.action", '"Skip"', '"Fail", "Drop", "SetAside"'),
+    ),
+    (
+        "bad-records-by-themselves",
+        kafka(onBadRecord={"maxPerCommit": 5}),
+        ("spec.source.kafka.onBadRecord.action", "Required value"),
+    ),
+    (
+        "no-bad-records",
+        kafka(onBadRecord={"action": "Drop", "maxPerCommit": 0}),
+        ("spec.source.kafka.onBadRecord.maxPerCommit", "greater than or equal to 1"),
+    ),
+    (
+        "many-bad-records",
+        kafka(onBadRecord={"action": "Drop", "maxPerCommit": 10001}),
+        ("spec.source.kafka.onBadRecord.maxPerCommit", "less than or equal to 10000"),
+    ),
+    (
         "no-value",
         {"source": {"kafka": {"bootstrapServers": ["b:1"], "topics": ["a"]}}},
         ("spec.source.kafka.value", "Required value"),
@@ -155,6 +175,7 @@ def test_accepted(light_cluster: Cluster, namespace: str) -> None:
                 security=SASL,
                 startFrom="2026-01-31T23:59:59.5+01:00",
                 maxOffsetsPerCommit=9,
+                onBadRecord={"action": "SetAside", "maxPerCommit": 10000},
                 value=value,
                 options=options,
             ),
@@ -177,6 +198,9 @@ def test_accepted(light_cluster: Cluster, namespace: str) -> None:
         writer(namespace, "chain", source={"hudi": {"path": "s3a://lake/x"}}, streaming={"intervalSeconds": 1}),
     )
     assert light_cluster.get("hw", "stream", "-n", namespace)["spec"]["streaming"] == {"intervalSeconds": 10}
+    light_cluster.apply(writer(namespace, "bad", **kafka(onBadRecord={"action": "Drop"})))
+    stored = light_cluster.get("hw", "bad", "-n", namespace)["spec"]["source"]["kafka"]["onBadRecord"]
+    assert stored == {"action": "Drop", "maxPerCommit": 1000}
     # Topics come and go: the position is one of each topic.
     changed = {**KAFKA, "topics": ["orders", "returns"]}
     light_cluster.apply(writer(namespace, "stream", source={"kafka": changed}, streaming={"intervalSeconds": 5}))

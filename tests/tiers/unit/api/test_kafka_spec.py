@@ -50,6 +50,7 @@ def test_the_runtime_reads_what_was_written() -> None:
         "maxOffsetsPerCommit": 1000,
         "ifPositionLost": "Earliest",
         "options": {"fetch.max.bytes": "1048576"},
+        "onBadRecord": {"action": "SetAside", "maxPerCommit": 7},
         "value": {"format": "Avro", "schema": "{}", "metadataColumns": True},
     }
     source = job(everything, streaming={"intervalSeconds": 5}).source
@@ -73,9 +74,14 @@ def test_the_runtime_reads_what_was_written() -> None:
         "/etc/hudi/kafka",
     )
     assert source.options == {"fetch.max.bytes": "1048576"}
+    assert (source.bad, source.max_bad) == ("SetAside", 7)
+    dropped = job({**PLAIN, "onBadRecord": {"action": "Drop"}}).source
+    assert isinstance(dropped, KafkaSource)
+    assert (dropped.bad, dropped.max_bad) == ("Drop", 1000)
     plain = job(PLAIN).source
     assert isinstance(plain, KafkaSource)
     assert (plain.start_from, plain.max_offsets, plain.if_lost, plain.security.folder) == ("Earliest", None, "Fail", "")
+    assert plain.bad == "Fail"
 
 
 def test_streaming() -> None:
