@@ -377,8 +377,8 @@ class Generator:
         })  # fmt: skip
         value = draw.one(({"format": "String"}, {"format": "Binary"}, {"format": "Json", "schema": draw.text("a INT")}))
         value |= draw.fields(0.2, {"metadataColumns": (True, False)})
-        draw = Draw(self._seed, "bad records")
-        more |= draw.fields(0.2, {"onBadRecord": lambda: {
-            "action": draw.one(("Fail", "Drop", "SetAside")), **draw.fields(0.5, {"maxPerCommit": (1, 10_000)}),
+        bad = Draw(self._seed, "bad records")
+        more |= bad.fields(0.2, {"onBadRecord": lambda: {
+            "action": bad.one(("Fail", "Drop", "SetAside")), **bad.fields(0.5, {"maxPerCommit": (1, 10_000)}),
         }})  # fmt: skip
         return {"bootstrapServers": draw.one((["b:9092"], ["[fd00::1]:9092", "b:9"])), **topics, "value": value, **more}
