@@ -99,6 +99,15 @@ class Hudi(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KafkaRegistry(Record):
+    """A registry that knows with which schema a value was written."""
+
+    url: str
+    folder: str = ""
+    """Directory with the Secret's keys as files; empty: there is no Secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KafkaValue(Record):
     """The format of a Kafka record's value."""
 
@@ -107,6 +116,8 @@ class KafkaValue(Record):
     schema: str = ""
     metadata: bool = False
     """Topic, partition, offset and so on as columns."""
+    registry: KafkaRegistry | None = field(default=None, metadata=LEFT_OUT)
+    """None: values have no header of a registry."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,6 +102,17 @@ class KafkaSecurity:
 
 
 @dataclass(frozen=True)
+class KafkaRegistry:
+    """A registry that knows with which schema a value was written.
+
+    `folder` holds the Secret's keys as files (empty: there is no Secret).
+    """
+
+    url: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
 class KafkaSource:
     """Topics by name, or by pattern (exactly one is set); fields have the values of the HudiWriter.
 
@@ -120,6 +131,8 @@ class KafkaSource:
     metadata: bool
     security: KafkaSecurity = KafkaSecurity()
     options: Mapping[str, str] = field(default_factory=dict)
+    registry: KafkaRegistry | None = None
+    """None: values have no header of a registry."""
     bad: str = FAIL
     """What is done with records that cannot be written: `Fail`, `Drop` or `SetAside`."""
     max_bad: int = 0
@@ -128,6 +141,7 @@ class KafkaSource:
     @classmethod
     def of(cls, told: contract.Kafka) -> KafkaSource:
         """The source of a job."""
+        registry = told.value.registry
         return cls(
             servers=told.bootstrap_servers,
             topics=told.topics,
@@ -140,6 +154,7 @@ class KafkaSource:
             metadata=told.value.metadata,
             security=KafkaSecurity(told.security.protocol, told.security.mechanism, told.security.folder),
             options=told.options,
+            registry=KafkaRegistry(registry.url, registry.folder) if registry is not None else None,
             bad=told.on_bad_record.action if told.on_bad_record is not None else FAIL,
             max_bad=told.on_bad_record.max_per_commit if told.on_bad_record is not None else 0,
         )

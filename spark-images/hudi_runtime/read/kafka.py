@@ -19,16 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, functions, types
+from pyspark.sql import DataFrame, SparkSession
 
-from hudi_contract.outcomes import ErrorCode, FailureClass
+from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FAIL, SET_ASIDE, KafkaSource
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, java_causes
-from hudi_runtime.read import files
 from hudi_runtime.read import kafka_positions as kp
+from hudi_runtime.read import kafka_values
 from hudi_runtime.read import progress as pg
-from hudi_runtime.read.bad_records import PLACE, BadRecords
-from hudi_runtime.table.values import CAUSE
+from hudi_runtime.read.bad_records import BadRecords
+from hudi_runtime.read.kafka_values import COLUMNS
 
 API_TIMEOUT_MS = 30_000
 """Timeout of each request to the brokers."""
@@ -39,9 +39,6 @@ OLDEST_MS = 2**31
 """About 25 days after the start of 1970: py4j would pass a smaller number as an Integer, which no
 method for times accepts.
 """
-META = ("key", "topic", "partition", "offset", "timestamp")
-META_PREFIX = "_kafka_"
-_CORRUPT = "_corrupt_record"
 
 
 @dataclass(frozen=True)
@@ -84,9 +81,10 @@ def _part(
 ) -> Part:
     offsets = sum(r.end - r.begin for r in ranges)
     found = records(spark, source, ranges)
+    values = kafka_values.Values(spark, source, found, empty=not ranges)
     if source.bad == FAIL or not ranges:
-        return Part(rows(found, source, spark), position, waiting, offsets)
-    good, unparsed = parted(found, source, spark)
+        return Part(values.rows(), position, waiting, offsets)
+    good, unparsed = values.parted()
     bad = BadRecords(unparsed, found, limit=source.max_bad, keep=source.bad == SET_ASIDE)
     return Part(good, position, waiting, offsets, bad)
 
@@ -411,113 +409,7 @@ def records(spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range]
         "endingOffsets": json.dumps(end),
         "failOnDataLoss": "true",
     }
-    return spark.read.format("kafka").options(**options).load().select("key", "value", *META[1:])
+    return spark.read.format("kafka").options(**options).load().select(*COLUMNS)
 
 
 _PLAIN = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
-
-
-def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFrame:
-    """Records as rows, according to `value` of the source.
-
-    A record that does not parse fails the job; the error has its offset, not its content.
-    """
-    if source.format == "Binary":
-        return frame
-    if source.format == "String":
-        return frame.withColumns({name: functions.col(name).cast("string") for name in ("key", "value")})
-    parsed = _parsed(frame, source, spark)
-    told = functions.format_string(
-        f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {_rule(source)}", "topic", "partition", "offset"
-    )
-    value = functions.when(parsed.bad, functions.raise_error(told)).otherwise(functions.col("_value"))
-    return parsed.columns(parsed.frame.withColumn("_value", value), source)
-
-
-def parted(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> tuple[DataFrame, DataFrame | None]:
-    """The rows of the records that parse, and of the others `PLACE` and the cause.
-
-    The second is None when every value parses. Raises UserCodeError when a record that does not
-    parse cannot be told from others.
-    """
-    if source.format in ("Binary", "String"):
-        return rows(frame, source, spark), None
-    parsed = _parsed(frame, source, spark)
-    if not parsed.told:
-        raise UserCodeError(
-            "source.kafka.onBadRecord: every field of the Avro schema in source.kafka.value.schema may be null, so "
-            "that a record that does not match is not told from one without values; use action Fail"
-        )
-    good = parsed.columns(parsed.frame.where(~parsed.bad), source)
-    places = [functions.col(name).alias(name_there) for name, name_there in zip(META[1:4], PLACE, strict=True)]
-    return good, parsed.frame.where(parsed.bad).select(*places, functions.lit(_rule(source)).alias(CAUSE))
-
-
-def _rule(source: KafkaSource) -> str:
-    return f"the value is not {source.format} of the schema in source.kafka.value.schema"
-
-
-@dataclass(frozen=True)
-class _Parsed:
-    """Records with their parsed value in `_value`."""
-
-    frame: DataFrame
-    names: Sequence[str]
-    """The fields of the value."""
-    bad: Column
-    """Whether the value does not parse; never null."""
-    told: bool
-    """Whether `bad` knows each of them; else reading fails at the first one."""
-
-    def columns(self, frame: DataFrame, source: KafkaSource) -> DataFrame:
-        """The columns of the source; `frame` has those of `self.frame`."""
-        meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
-        return frame.select(*(functions.col("_value").getField(name).alias(name) for name in self.names), *meta)
-
-
-def _parsed(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> _Parsed:
-    value, names, bad, told = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
-    bad = functions.col("value").isNotNull() & functions.coalesce(bad, functions.lit(False))
-    return _Parsed(frame.withColumn("_value", value), names, bad, told)
-
-
-def _json(spark: SparkSession, ddl: str) -> tuple[Column, list[str], Column, bool]:
-    try:
-        schema = types._parse_datatype_string(ddl)
-    except Exception as error:
-        raise UserCodeError(
-            f"source.kafka.value.schema: {ddl[:200]!r} is not a list of columns such as 'id INT, name STRING'"
-        ) from error
-    if not isinstance(schema, types.StructType) or not schema.names:
-        raise UserCodeError(
-            f"source.kafka.value.schema: {ddl[:200]!r} must be a list of columns such as 'id INT, name STRING'"
-        )
-    # A missing field is null, whatever the schema declares.
-    whole = types.StructType([*schema.fields, types.StructField(_CORRUPT, types.StringType())])
-    parsed = functions.from_json(
-        functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    )
-    more = ~files.is_alone(functions.col("value").cast("string"), {})
-    bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull() | more
-    return parsed, schema.names, bad, True
-
-
-def _avro(schema: str) -> tuple[Column, list[str], Column, bool]:
-    from pyspark.sql.avro.functions import from_avro
-
-    try:
-        fields = json.loads(schema)["fields"]
-        names = [str(item["name"]) for item in fields]
-        required = [str(item["name"]) for item in fields if item["type"] != "null" and "null" not in item["type"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserCodeError("source.kafka.value.schema: must be an Avro schema of type record, in JSON") from error
-    # A record that cannot be decoded gives a row of nulls. When every field may be null, that is
-    # not detectable, so Spark's own error is used.
-    if required:
-        return (
-            from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}),
-            names,
-            functions.col("_value").getField(required[0]).isNull(),
-            True,
-        )
-    return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False), False
