@@ -108,9 +108,7 @@ def _shape(target: TableSpec, spec: WriterSpec) -> _Shape:
         kinds=tuple((ref.as_kind,) for ref in target.storage.secret_refs),
         code=bool(spec.python or (spec.application and spec.application.config_map)),
         kafka=spec.kafka is not None and bool(spec.kafka.security.secret),
-        registry=spec.kafka is not None
-        and spec.kafka.value.registry is not None
-        and bool(spec.kafka.value.registry.secret),
+        registry=bool(pods.source_secrets(spec)["registry"]),
         jdbc=spec.jdbc is not None,
         executors=spec.executors.instances > 0,
         partitioned=bool(target.partition_fields),

@@ -100,8 +100,8 @@ def test_writers_and_readers_of_other_schemas(
 
 
 def test_what_is_bad(world: World, topics: Topics, server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No header, unknown ids, schemas of other kinds, values that do not match: each with its cause;
-    by default each of them fails the reader.
+    """No header, unknown ids, schemas of other kinds, values that do not match: each with its
+    cause; by default each of them fails the reader.
     """
     monkeypatch.setattr(registry, "LOOK_SECONDS", 0.1)
     good = server.register("good-value", FIRST)

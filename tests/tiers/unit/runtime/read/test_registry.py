@@ -105,7 +105,7 @@ def test_an_answer_has_an_end(server: Server, monkeypatch: pytest.MonkeyPatch) -
 
 def test_nobody_answers(server: Server) -> None:
     gone = replace(server, url="http://127.0.0.1:1")
-    with pytest.raises(RuntimeFailure, match="no answer from 127.0.0.1 port 1: Connection refused") as error:
+    with pytest.raises(RuntimeFailure, match=r"no answer from 127\.0\.0\.1 port 1: Connection refused") as error:
         gone.asked(1)
     assert error.value.kind is FailureClass.INFRASTRUCTURE
 
