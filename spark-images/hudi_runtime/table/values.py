@@ -79,21 +79,27 @@ def held(
     return rows.where(_passes(rules, table, place)).drop(*PLACE)
 
 
-def parted(
-    frame: DataFrame, table: TableSpec, *, delete: bool = False, adds: bool = False
-) -> tuple[DataFrame, DataFrame | None]:
-    """The valid rows of a batch from Kafka, and of the others `PLACE` and `CAUSE`.
+def marked(frame: DataFrame, table: TableSpec, *, delete: bool = False, adds: bool = False) -> DataFrame | None:
+    """The rows of a batch from Kafka with `PLACE`, and `CAUSE` of those that `held` would refuse.
 
-    As `held`, which the batch gets when the plan does not show the record of a row; the second is
-    None then.
+    None when there is no rule, or the plan does not show the record of a row. Take `valid` and
+    `refused` from one execution: a query may say otherwise in another one.
     """
     rules = _rules(frame, table, delete=delete, adds=adds)
     rows, place = located(frame, kafka=True)
     if not rules or rows.columns == frame.columns:
-        return held(frame, table, delete=delete, adds=adds, kafka=True), None
-    marked = rows.withColumn(CAUSE, _first(rules, table, place))
-    good = marked.where(functions.col(CAUSE).isNull()).drop(*PLACE, CAUSE)
-    return good, marked.where(functions.col(CAUSE).isNotNull()).select(*PLACE, CAUSE)
+        return None
+    return rows.withColumn(CAUSE, _first(rules, table, place))
+
+
+def valid(marks: DataFrame) -> DataFrame:
+    """The valid ones of `marked` rows, with the columns of the batch."""
+    return marks.where(functions.col(CAUSE).isNull()).drop(*PLACE, CAUSE)
+
+
+def refused(marks: DataFrame) -> DataFrame:
+    """`PLACE` and `CAUSE` of the others."""
+    return marks.where(functions.col(CAUSE).isNotNull()).select(*PLACE, CAUSE)
 
 
 def _rules(frame: DataFrame, table: TableSpec, *, delete: bool, adds: bool) -> list[_Rule]:

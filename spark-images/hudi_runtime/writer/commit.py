@@ -153,22 +153,22 @@ class Committer:
             frame = partitions.held(made, self._job)
             spares = batch.bad is not None and self._repeatable(made)
             fit, schema_base = self._evolved(batch, frame, spares=spares)
-            rows, refused = self._checked(fit.apply(frame), spares=spares)
-            options = write_options(
-                self._job,
-                inc=self._session.inc,
-                progress={**batch.checkpoint, **self._left_out(batch, refused)},
-                progress_base=base,
-                schema_base=schema_base,
-            )
             with (
+                self._checked(fit.apply(frame), spares=spares) as (rows, refused),
+                self._left_out(batch, refused) as bad,
                 self._ready(batch, rows) as ready,
                 deletes.held(ready, self._job, columns=self._fitted_to) as (given, deleted),
             ):
                 self._save(
                     given,
                     {
-                        **options,
+                        **write_options(
+                            self._job,
+                            inc=self._session.inc,
+                            progress={**batch.checkpoint, **bad},
+                            progress_base=base,
+                            schema_base=schema_base,
+                        ),
                         **batch.options,
                         **deleted,
                         **since,
@@ -186,28 +186,37 @@ class Committer:
             return error
         return None
 
-    def _checked(self, frame: DataFrame, *, spares: bool) -> tuple[DataFrame, DataFrame | None]:
-        """The rows with a check that fails at one that the table cannot hold.
+    @contextmanager
+    def _checked(self, frame: DataFrame, *, spares: bool) -> Iterator[tuple[DataFrame, DataFrame | None]]:
+        """The rows with a check that fails at one that the table cannot hold, within this context.
 
         `spares`: such rows are left out instead, and are the second, if they say their records.
-        `frame` has the table's columns.
+        Both are then of one execution, which Spark keeps: the time of a query is another one in
+        each (F638). `frame` has the table's columns.
         """
         table, delete, adds = self._job.table, self._job.operation == Operation.DELETE, self._job.adds
-        if spares:
-            return values.parted(frame, table, delete=delete, adds=adds)
-        kafka = isinstance(self._job.source, KafkaSource)
-        return values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None
+        marks = values.marked(frame, table, delete=delete, adds=adds) if spares else None
+        if marks is None:
+            kafka = isinstance(self._job.source, KafkaSource)
+            yield values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None
+            return
+        kept = marks.persist()
+        try:
+            yield values.valid(kept), values.refused(kept)
+        finally:
+            kept.unpersist()
 
-    def _left_out(self, batch: Batch, refused: DataFrame | None) -> Mapping[str, object]:
+    @contextmanager
+    def _left_out(self, batch: Batch, refused: DataFrame | None) -> Iterator[Mapping[str, object]]:
         """The part of the commit's progress about bad records.
 
-        Those to be set aside have been, when this returns: a commit never comes before its file.
+        Those to be set aside have been, within this context: no commit comes before its file.
         """
         bad = batch.bad.found(refused) if batch.bad is not None else ()
         file = ""
         if batch.bad is not None and bad and batch.bad.keep:
             file = batch.bad.set_aside(self._table.storage, self._job.writer, bad)
-        return bad_records.progress(bad, self._tally.bad_records, file)
+        yield bad_records.progress(bad, self._tally.bad_records, file)
 
     @contextmanager
     def _ready(self, batch: Batch, rows: DataFrame) -> Iterator[DataFrame]:
@@ -310,7 +319,7 @@ class Committer:
             if not fit.evolves:
                 return fit, schema_base
             if batch.validations(self._job):  # one that is refused leaves no column behind
-                with self._ready(batch, self._checked(fit.apply(frame), spares=spares)[0]):
+                with self._checked(fit.apply(frame), spares=spares) as (rows, _), self._ready(batch, rows):
                     pass
             empty = self._spark.createDataFrame([], fit.schema)
             self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))

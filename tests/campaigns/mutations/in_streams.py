@@ -284,6 +284,13 @@ STREAMS = (
         f"{BAD_RECORDS}::test_rows_that_differ_each_time_are_not_spared",
     ),
     mutation(
+        "two-executions-say-what-is-bad",
+        "F638 I9",
+        "rows are left out of another execution of the query than the one in which they are looked for",
+        a("writer/commit", "        kept = marks.persist()\n", "        kept = marks\n"),
+        f"{BAD_RECORDS}::test_what_is_bad_now_and_good_a_moment_later",
+    ),
+    mutation(
         "bad-records-are-counted-in-every-commit",
         "F637",
         "the total of a writer begins anew with each of its attempts",

@@ -49,8 +49,8 @@ VALUES = (
         "a batch is written without a look at its values",
         a(
             "writer/commit",
-            "return values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None",
-            "return frame, None",
+            "yield values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None",
+            "yield frame, None",
         ),
         f"{HUDI}::test_no_file_leaves_the_table",
     ),
