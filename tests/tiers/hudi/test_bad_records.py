@@ -17,7 +17,7 @@ from hudi_contract import job as contract
 from hudi_contract import metadata
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import KafkaSource
-from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
+from hudi_runtime.process.errors import RuntimeFailure, UserCodeError, classify
 from hudi_runtime.read import bad_records, kafka
 from hudi_runtime.read import kafka_positions as kp
 from hudi_runtime.read.bad_records import Bad, BadRecords
@@ -101,7 +101,7 @@ def test_what_is_bad(world: World, topics: Topics) -> None:
     few = replace(part.bad, limit=2)
     with pytest.raises(RuntimeFailure, match=r"more than 2 bad records in one commit .*topic bad, partition 1") as many:
         few.found(refused)
-    assert many.value.kind is FailureClass.BAD_DATA
+    assert classify(many.value).kind is FailureClass.BAD_DATA
 
     grouped = transform(part.frame, "SELECT id, max(p) AS p, max(v) AS v, max(ts) AS ts FROM source GROUP BY id")
     assert values.marked(grouped, SPEC) is None, "a row of several records has no place"
@@ -155,7 +155,7 @@ def test_a_file_of_them(world: World, topics: Topics, monkeypatch: pytest.Monkey
     assert two["value"] is None
     with pytest.raises(RuntimeFailure, match=r"has been removed before it was set aside: .* offset 3") as no:
         found.set_aside(storage, "ns/w", [*bad, Bad("kept", 0, 3, "x")])
-    assert no.value.kind is FailureClass.INFRASTRUCTURE
+    assert classify(no.value).kind is FailureClass.INFRASTRUCTURE
     monkeypatch.setattr(bad_records, "MAX_BYTES", 10)
     with pytest.raises(RuntimeFailure, match=r"have 11 bytes, more than 10: lower source\.kafka\.maxOffsets"):
         found.set_aside(storage, "ns/w", bad)
