@@ -141,7 +141,7 @@ def test_a_file_of_them(world: World, topics: Topics, monkeypatch: pytest.Monkey
     records = kafka.records(spark, source, [kp.Range("kept", 0, 0, 3)])
     found = BadRecords(None, records, limit=10, keep=True)
     bad = [Bad("kept", 0, 1, "why"), Bad("kept", 0, 2, "no value")]
-    storage = HudiTable(spark, f"file://{world.folder}/kept").storage
+    storage = HudiTable(spark, world.url(world.lake / "kept")).storage
     path = found.set_aside(storage, "ns/w", bad)
     assert path == found.set_aside(storage, "ns/w", bad)
     assert path.startswith(f"{bad_records.folder_of('ns/w')}/")
