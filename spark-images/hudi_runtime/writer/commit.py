@@ -57,6 +57,9 @@ SCHEMA_COMMITS = 5
 class Committer:
     """Commits batches of one attempt, one at a time."""
 
+    _spares = False
+    """Whether rows of the batch that the table cannot hold are left out (`onBadRecord`)."""
+
     def __init__(
         self,
         spark: SparkSession,
@@ -151,10 +154,10 @@ class Committer:
             taken, since = self._rows(batch)
             made = self._transformed(batch, taken)
             frame = partitions.held(made, self._job)
-            spares = batch.bad is not None and self._repeatable(made)
-            fit, schema_base = self._evolved(batch, frame, spares=spares)
+            self._spares = batch.bad is not None and self._repeatable(made)
+            fit, schema_base = self._evolved(batch, frame)
             with (
-                self._checked(fit.apply(frame), spares=spares) as (rows, refused),
+                self._checked(fit.apply(frame)) as (rows, refused),
                 self._left_out(batch, refused) as bad,
                 self._ready(batch, rows) as ready,
                 deletes.held(ready, self._job, columns=self._fitted_to) as (given, deleted),
@@ -187,15 +190,15 @@ class Committer:
         return None
 
     @contextmanager
-    def _checked(self, frame: DataFrame, *, spares: bool) -> Iterator[tuple[DataFrame, DataFrame | None]]:
+    def _checked(self, frame: DataFrame) -> Iterator[tuple[DataFrame, DataFrame | None]]:
         """The rows with a check that fails at one that the table cannot hold, within this context.
 
-        `spares`: such rows are left out instead, and are the second, if they say their records.
+        Rows that are spared are left out instead, and are the second, if they say their records.
         Both are then of one execution, which Spark keeps: the time of a query is another one in
         each (F638). `frame` has the table's columns.
         """
         table, delete, adds = self._job.table, self._job.operation == Operation.DELETE, self._job.adds
-        marks = values.marked(frame, table, delete=delete, adds=adds) if spares else None
+        marks = values.marked(frame, table, delete=delete, adds=adds) if self._spares else None
         if marks is None:
             kafka = isinstance(self._job.source, KafkaSource)
             yield values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None
@@ -304,7 +307,7 @@ class Committer:
     def _save(self, frame: DataFrame, options: Mapping[str, str]) -> None:
         frame.write.format("hudi").options(**options).mode("append").save(self._table.path)
 
-    def _evolved(self, batch: Batch, frame: DataFrame, *, spares: bool) -> tuple[sc.Fit, str]:
+    def _evolved(self, batch: Batch, frame: DataFrame) -> tuple[sc.Fit, str]:
         """The fit of the batch to the table, and the schema base of the write.
 
         If necessary, a commit without rows first changes the table's schema.
@@ -319,7 +322,7 @@ class Committer:
             if not fit.evolves:
                 return fit, schema_base
             if batch.validations(self._job):  # one that is refused leaves no column behind
-                with self._checked(fit.apply(frame), spares=spares) as (rows, _), self._ready(batch, rows):
+                with self._checked(fit.apply(frame)) as (rows, _), self._ready(batch, rows):
                     pass
             empty = self._spark.createDataFrame([], fit.schema)
             self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))
