@@ -60,5 +60,8 @@ class RegistryServer(OwnProcess):
         request = urllib.request.Request(
             f"{self.url}/subjects/{subject}/versions", body, {"Content-Type": "application/json"}, method="POST"
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return int(json.loads(answer.read())["id"])
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return int(json.loads(answer.read())["id"])
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{subject}: {error.code} {error.read().decode()[:2000]}") from error

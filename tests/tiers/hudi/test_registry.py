@@ -34,6 +34,12 @@ READER = record(
 )
 FIRST = record(("id", "int"), ("p", "string"), ("ts", "long"))
 SECOND = record(("ts", "long"), ("more", "string"), ("v", ["null", "string"]), ("p", "string"), ("id", "long"))
+OF_JSON = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "$id": "https://example.com/order.json",
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "p": {"type": "string"}},
+}
 PROTOBUF = 'syntax = "proto3"; message Order { int64 id = 1; }'
 
 
@@ -144,7 +150,7 @@ def test_what_is_bad(world: World, topics: Topics, server: RegistryServer, monke
 def test_json(world: World, topics: Topics, server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The registry's schema must be one of JSON; the columns are those of the source."""
     monkeypatch.setattr(registry, "LOOK_SECONDS", 0.1)
-    number = server.register("json-value", json.dumps({"type": "object", "title": "order"}), "JSON")
+    number = server.register("json-value", json.dumps(OF_JSON), "JSON")
     avros = server.register("avro-value", FIRST)
     text = b'{"id": 1, "p": "a", "v": "x", "ts": 5}'
     topics.make("json", 1)
