@@ -295,7 +295,7 @@ STREAMS = (
         "F637",
         "the total of a writer begins anew with each of its attempts",
         a("writer/attempt", "        self._tally.bad_records = done.bad\n", ""),
-        f"{BAD_RECORDS}::test_each_is_left_out_of_one_commit",
+        f"{BAD_RECORDS}::test_a_limit_and_a_total",
     ),
     mutation(
         "a-bad-record-that-is-gone-is-passed-over",

@@ -225,19 +225,29 @@ def test_each_is_left_out_of_one_commit(world: World, agent: Process, topics: To
         [(1000 * part + offset, "spared", kept[part, offset]["cause"], offset) for part, offset in sorted(bad)]
     )
 
-    topics.send_texts("spared", ["{"] * 3)
-    again = table.writer("w", kafka=topics.source("spared", **aside(limit=2)))
-    assert again.wait(LIMIT) == 10, again.log()[-4000:]
-    told = again.termination()
-    assert (told["class"], told["commits"], told["badRecords"]) == ("BadData", 0, len(bad)), told
-    again = table.writer("w", kafka=topics.source("spared", **aside("Drop", limit=3)))
-    assert again.wait(LIMIT) == 0, again.log()[-4000:]
-    assert of_commits(table)[-1] == {"count": 3, "total": len(bad) + 3, "file": ""}
-    assert again.termination()["badRecords"] == len(bad) + 3
-    topics.send("spared", rows([900], "a", "v", 1))
-    again = table.writer("w", kafka=topics.source("spared"))
-    assert again.wait(LIMIT) == 0, again.log()[-4000:]
-    assert of_commits(table)[-1] == {"count": 0, "total": len(bad) + 3, "file": ""}, "what was left out stays counted"
+
+def test_a_limit_and_a_total(world: World, agent: Process, topics: Topics) -> None:
+    """More than the limit leaves nothing behind; what was left out stays counted when nothing is
+    spared any more.
+    """
+    table = world.table("limited")
+    world.create(table, agent=AGENT, process=agent)
+    topics.make("limited", 1)
+    topics.send_texts("limited", [text(1, "a", "v", 1), "{", "{", "{"])
+    writer = table.writer("w", kafka=topics.source("limited", **aside(limit=2)))
+    assert writer.wait(LIMIT) == 10, writer.log()[-4000:]
+    told = writer.termination()
+    assert (told["class"], told["commits"]) == ("BadData", 0), told
+    assert "more than 2 bad records in one commit" in told["message"], told
+    writer = table.writer("w", kafka=topics.source("limited", **aside("Drop", limit=3)))
+    assert writer.wait(LIMIT) == 0, writer.log()[-4000:]
+    assert of_commits(table) == [{"count": 3, "total": 3, "file": ""}]
+    assert writer.termination()["badRecords"] == 3
+    topics.send("limited", rows([2], "a", "v", 1))
+    writer = table.writer("w", kafka=topics.source("limited"))
+    assert writer.wait(LIMIT) == 0, writer.log()[-4000:]
+    assert of_commits(table)[-1] == {"count": 0, "total": 3, "file": ""}
+    table.audited(rows([1, 2], "a", "v", 1))
 
 
 def test_rows_that_differ_each_time_are_not_spared(world: World, agent: Process, topics: Topics) -> None:
