@@ -339,7 +339,7 @@ VALUES = (
         "kafka-rows-have-no-place",
         "F383",
         "a row of a topic that is refused is not told by topic, partition and offset",
-        a("writer/commit", "            kafka=isinstance(self._job.source, KafkaSource),\n"),
+        a("writer/commit", "kafka = isinstance(self._job.source, KafkaSource)", "kafka = False"),
         "tests/tiers/hudi/test_kafka.py::test_a_writer_says_which_record_it_refuses",
     ),
     mutation(
