@@ -353,7 +353,7 @@ VALUES = (
         "an-insert-of-deletes",
         "F108",
         "rows that are marked as deletes are inserted",
-        a("writer/commit", "            adds=self._job.adds,\n"),
+        a("writer/commit", "== Operation.DELETE, self._job.adds", "== Operation.DELETE, False"),
         f"{HUDI}::test_an_insert_deletes_nothing",
     ),
     mutation(
