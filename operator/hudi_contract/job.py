@@ -99,6 +99,15 @@ class Hudi(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KafkaRegistry(Record):
+    """A registry that knows with which schema a value was written."""
+
+    url: str
+    folder: str = ""
+    """Directory with the Secret's keys as files; empty: there is no Secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KafkaValue(Record):
     """The format of a Kafka record's value."""
 
@@ -107,6 +116,8 @@ class KafkaValue(Record):
     schema: str = ""
     metadata: bool = False
     """Topic, partition, offset and so on as columns."""
+    registry: KafkaRegistry | None = field(default=None, metadata=LEFT_OUT)
+    """None: values have no header of a registry."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +128,16 @@ class KafkaSecurity(Record):
     mechanism: str = ""
     folder: str = ""
     """Directory with the Secret's keys as files; empty: there is no Secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaBadRecords(Record):
+    """What is done with records that cannot be written."""
+
+    action: str
+    """`Fail`, `Drop` or `SetAside`."""
+    max_per_commit: Count
+    """More of them in one commit fail the attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +155,8 @@ class Kafka(Record):
     value: KafkaValue
     security: KafkaSecurity = field(default_factory=KafkaSecurity)
     options: Mapping[str, str] = field(default_factory=dict)
+    on_bad_record: KafkaBadRecords | None = field(default=None, metadata=LEFT_OUT)
+    """None: they fail the attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,6 +158,10 @@ class AttemptReport(Record):
     """Backlog that the last read of the source left for later commits: files, commits, offsets."""
     caught_up: bool = False
     """A streaming run caught up with its source at least once."""
+    bad_records: Count = field(default=0, metadata=LEFT_OUT)
+    """Records that the writer's commits left out, up to the last one that the attempt knows
+    (`onBadRecord`).
+    """
     resumed_ms: Ms = field(default=0, metadata=LEFT_OUT)
     """Time at which a streaming run that had caught up last found new input.
 
@@ -233,3 +237,5 @@ class TerminationMessage(Record):
     conflicts: Count = 0
     waiting: Count = 0
     caught_up: bool = False
+    bad_records: Count = field(default=0, metadata=LEFT_OUT)
+    """As in `AttemptReport`."""

@@ -112,8 +112,9 @@ TABLES = Section(
 
 WRITERS = Section(
     "Of writers",
-    "From the status of each HudiWriter and the report of its newest attempt. `hudi_operator_writer_records_total` "
-    "and `hudi_operator_writer_conflicts_total` are the sums kept in status: a restart does not reset them.",
+    "From the status of each HudiWriter and the report of its newest attempt. `hudi_operator_writer_records_total`, "
+    "`hudi_operator_writer_conflicts_total` and `hudi_operator_writer_bad_records_total` are the sums kept in status: "
+    "a restart does not reset them.",
     (
         _shown("hudi_operator_writers", GAUGE, "HudiWriters of a table by state", (*TABLE, "state")),
         _shown(
@@ -146,6 +147,12 @@ WRITERS = Section(
             "hudi_operator_writer_conflicts_total",
             COUNTER,
             "Commits of a writer that were refused because of another writer's commit",
+            WRITER,
+        ),
+        _shown(
+            "hudi_operator_writer_bad_records_total",
+            COUNTER,
+            "Records of Kafka that a writer's commits have left out (`onBadRecord`)",
             WRITER,
         ),
         Definition(

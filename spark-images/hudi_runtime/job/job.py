@@ -21,6 +21,8 @@ from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
 from hudi_runtime.job.merging import LATER_COMMIT, Merge
 
 DEFAULT_PATH = f"{JOB_DIR}/{JOB_FILE}"
+FAIL, SET_ASIDE = "Fail", "SetAside"
+"""Values of `KafkaSource.bad`; the third one is `Drop`."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,17 @@ class KafkaSecurity:
 
 
 @dataclass(frozen=True)
+class KafkaRegistry:
+    """A registry that knows with which schema a value was written.
+
+    `folder` holds the Secret's keys as files (empty: there is no Secret).
+    """
+
+    url: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
 class KafkaSource:
     """Topics by name, or by pattern (exactly one is set); fields have the values of the HudiWriter.
 
@@ -118,10 +131,17 @@ class KafkaSource:
     metadata: bool
     security: KafkaSecurity = KafkaSecurity()
     options: Mapping[str, str] = field(default_factory=dict)
+    registry: KafkaRegistry | None = None
+    """None: values have no header of a registry."""
+    bad: str = FAIL
+    """What is done with records that cannot be written: `Fail`, `Drop` or `SetAside`."""
+    max_bad: int = 0
+    """More of them in one commit fail the attempt."""
 
     @classmethod
     def of(cls, told: contract.Kafka) -> KafkaSource:
         """The source of a job."""
+        registry = told.value.registry
         return cls(
             servers=told.bootstrap_servers,
             topics=told.topics,
@@ -134,6 +154,9 @@ class KafkaSource:
             metadata=told.value.metadata,
             security=KafkaSecurity(told.security.protocol, told.security.mechanism, told.security.folder),
             options=told.options,
+            registry=KafkaRegistry(registry.url, registry.folder) if registry is not None else None,
+            bad=told.on_bad_record.action if told.on_bad_record is not None else FAIL,
+            max_bad=told.on_bad_record.max_per_commit if told.on_bad_record is not None else 0,
         )
 
 

@@ -130,6 +130,7 @@ class Attempt:
         self._reporter.stage(Stage.READING)
         remembers = isinstance(self._job.source, job_file.FilesSource) and not self._job.overwrites
         done, base = progress.read(self._table, self._job.writer, of_files=remembers)
+        self._tally.bad_records = done.bad
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
         manifests = functools.cache(progress.manifests_of)  # of this attempt, however often it looks

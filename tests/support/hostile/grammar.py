@@ -26,6 +26,7 @@ from tests.support.hostile.vocabulary import (
     QUERIES,
     READER,
     REGIONS,
+    REGISTRIES,
     SECRETS,
     SPARK,
     STORAGE,
@@ -377,4 +378,14 @@ class Generator:
         })  # fmt: skip
         value = draw.one(({"format": "String"}, {"format": "Binary"}, {"format": "Json", "schema": draw.text("a INT")}))
         value |= draw.fields(0.2, {"metadataColumns": (True, False)})
+        asked = Draw(self._seed, "registry")
+        if value["format"] == "Json" or asked.odd(0.1):
+            value |= asked.fields(0.3, {"registry": lambda: {
+                "url": asked.some(REGISTRIES, 3),
+                **asked.fields(0.5, {"secretRef.name": lambda: asked.some(SECRETS, 2)}),
+            }})  # fmt: skip
+        bad = Draw(self._seed, "bad records")
+        more |= bad.fields(0.2, {"onBadRecord": lambda: {
+            "action": bad.one(("Fail", "Drop", "SetAside")), **bad.fields(0.5, {"maxPerCommit": (1, 10_000)}),
+        }})  # fmt: skip
         return {"bootstrapServers": draw.one((["b:9092"], ["[fd00::1]:9092", "b:9"])), **topics, "value": value, **more}

@@ -86,6 +86,14 @@ def _kafka(said: JsonDict, told: JsonDict) -> None:
     assert told["options"] == (said.get("options") or {})
     assert re.fullmatch("Earliest|Latest|[0-9]+", told["startFrom"])
     assert told["security"]["folder"] in ("", "/etc/hudi/kafka")
+    registry = said["value"].get("registry")
+    assert ("registry" in told["value"]) == bool(registry)
+    if registry:
+        folder = "/etc/hudi/registry" if registry.get("secretRef") else ""
+        assert told["value"]["registry"] == {"url": registry["url"], "folder": folder}
+        assert re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d+)?[\w./~-]*", registry["url"], re.ASCII)
+    bad = said.get("onBadRecord") or {"action": "Fail"}
+    assert told.get("onBadRecord") == (None if bad["action"] == "Fail" else {"maxPerCommit": 1000, **bad})
 
 
 def _jdbc(said: JsonDict, told: JsonDict) -> None:

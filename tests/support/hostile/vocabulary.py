@@ -120,6 +120,9 @@ URLS = (
     "http://a.b.svc@127.0.0.1/", "http://169.254.169.254/?x.y.svc/", "https://hooks.example.com/%0d%0aX:%20y",
     "HTTPS://hooks.example.com/", "http://a.b.svc.evil.com/", "https://[::1]/", "https://[::ffff:169.254.169.254]/",
 )  # fmt: skip
+REGISTRIES = (
+    "https://registry.example.com", "http://apicurio.kafka.svc:8080/apis/ccompat/v7", "https://[fd00::1]:8081/", *URLS,
+)  # fmt: skip
 PROGRAMS = (
     "local:///opt/app/main.py", "local:///opt/a/../../tmp/x.py", "local:///../x.py", "local:///opt/app/main.jar",
     "file:///opt/app/main.py", "s3a://lake/team/main.py", "/opt/app/main.py", "local:///opt/app/x.py --conf x.py",

@@ -84,6 +84,8 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     total = _summed(earlier, entries[-kept:])
     status["records"] = max(int(old.get("records") or 0), total.records)
     status["conflicts"] = max(int(old.get("conflicts") or 0), total.conflicts)
+    if bad := max(int(old.get("badRecords") or 0), _bad_records(view, writer)):
+        status["badRecords"] = bad
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
     if decision.position:
@@ -191,6 +193,11 @@ def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
     return result
 
 
+def _bad_records(view: View, writer: WriterView) -> int:
+    """How many records the writer's commits have left out, as its attempts know."""
+    return count64(max((_last_report(view, attempt).report.bad_records for attempt in writer.attempts), default=0))
+
+
 def _conflict(told: ConflictReport) -> ConflictEntry:
     return ConflictEntry(
         instant=told.instant,
@@ -226,6 +233,7 @@ def _last_report(view: View, attempt: Attempt) -> _Said:
         commits=final.commits or told.commits,
         last_instant=final.last_instant or told.last_instant,
         last_completion_time=final.last_completion_time or told.last_completion_time,
+        bad_records=max(final.bad_records, told.bad_records),
     )
     listed = stored is not None and "conflicts" in stored.value
     return _Said(_with_untold(view, attempt, told), len(told.conflicts) if listed else final.conflicts)

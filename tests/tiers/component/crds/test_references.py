@@ -37,6 +37,15 @@ JDBC = {
 }
 CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
 CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
+REGISTERED = {
+    "bootstrapServers": ["kafka:9093"],
+    "topics": ["orders"],
+    "value": {
+        "format": "Json",
+        "schema": "id BIGINT",
+        "registry": {"url": "https://registry.example.com", "secretRef": {"name": "registry-reader"}},
+    },
+}
 REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     "account": ("huditables", {"storage": {"serviceAccountName": "default-admin"}}, "serviceaccounts", "default-admin"),
     "secret": (
@@ -47,6 +56,7 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     ),
     "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
+    "a registry": ("hudiwriters", {"source": {"kafka": REGISTERED}}, "secrets", "registry-reader"),
     "jdbc": ("hudiwriters", {"source": {"jdbc": JDBC}}, "secrets", "orders-reader"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
     "application": ("hudiwriters", {"source": None, "application": CODE}, "configmaps", "code"),
