@@ -94,7 +94,7 @@ def stored(application: Application | None, deps: Deps | None) -> Iterator[tuple
 
 
 def same_name_problem(application: Application | None, deps: Deps | None) -> str:
-    """Why executors could not tell two files apart, which they get by their names; empty: they can."""
+    """Why executors would mix two files up, which they get by name; empty: they do not."""
     seen: dict[str, str] = {}
     files = [application.file] if application is not None and application.file else []
     for path in [*files, *((*deps.jars, *deps.files, *deps.py_files) if deps is not None else ())]:

@@ -13,9 +13,9 @@ from hudi_contract import job as contract
 from hudi_contract.job import JobRecord
 from hudi_contract.words import Duplicates, FencingMode, Operation
 from hudi_operator.api import jdbc, kafka, partitions, pod_template
+from hudi_operator.api.dependencies import Application, Deps
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
-from hudi_operator.api.dependencies import Application, Deps
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig

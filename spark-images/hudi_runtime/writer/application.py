@@ -27,7 +27,6 @@ from hudi_runtime.process.session import Session
 from hudi_runtime.read.sources import make_importable
 from hudi_runtime.table.hudi import Table
 
-
 LOOK_MILLISECONDS = 500
 """Interval at which a main class is asked whether it has ended."""
 END_MILLISECONDS = 10_000

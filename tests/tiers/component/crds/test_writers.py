@@ -29,6 +29,61 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("empty-source", {"source": {}}, ("spec.source", "source is empty")),
     ("empty-application", {"source": None, "application": {}}, ("spec.application", "application is empty")),
     (
+        "two-programs",
+        {"source": None, "application": {"mainFile": "local:///a.py", "module": "a"}},
+        ("spec.application", "application has several of configMapKeyRef, mainFile, module and mainClass: use one"),
+    ),
+    (
+        "class-without-a-jar",
+        {"source": None, "application": {"mainClass": "a.B"}},
+        ("spec.application.file", "application.mainClass needs application.file"),
+    ),
+    (
+        "jar-without-a-class",
+        {"source": None, "application": {"mainFile": "local:///a.py", "file": "local:///a.jar"}},
+        ("spec.application.file", "application.file needs application.mainClass"),
+    ),
+    (
+        "jar-from-the-web",
+        {"source": None, "application": {"mainClass": "a.B", "file": "https://x/a.jar"}},
+        ("spec.application.file", "'https://x/a.jar' must be a jar"),
+    ),
+    (
+        "no-class",
+        {"source": None, "application": {"mainClass": "a.B --x", "file": "local:///a.jar"}},
+        ("spec.application.mainClass", "'a.B --x' is not the name of a class"),
+    ),
+    (
+        "no-module",
+        {"source": None, "application": {"module": "a-b"}},
+        ("spec.application.module", "'a-b' is not the name of a Python module"),
+    ),
+    (
+        "upwards",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"jars": ["s3a://x/../a.jar"]}},
+        ("spec.deps.jars[0]", "'s3a://x/../a.jar' must be a jar"),
+    ),
+    (
+        "compiled-wheel",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"pyFiles": ["local:///a-cp311.whl"]}},
+        ("spec.deps.pyFiles[0]", "a wheel without compiled code"),
+    ),
+    (
+        "range",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"packages": ["a:b:[1,2)"]}},
+        ("spec.deps.packages[0]", "GROUP:ARTIFACT:VERSION"),
+    ),
+    (
+        "excludes-of-nothing",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"excludePackages": ["a:b"]}},
+        ("spec.deps.excludePackages", "needs deps.packages"),
+    ),
+    (
+        "deps-of-no-code",
+        {"deps": {"jars": ["local:///a.jar"]}},
+        ("spec.deps", "deps needs application or source.python"),
+    ),
+    (
         "transform",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "transform": {"sql": "x"}},
         ("spec.transform", "cannot be combined with application"),
