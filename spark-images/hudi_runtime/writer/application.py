@@ -64,22 +64,25 @@ def _run_class(
         jvm.org.apache.hudi.common.config.DFSPropertiesConfiguration.addToGlobalProps(key, value)
     name = application.main_class
     try:
-        program = programs.Program.start(name, list(application.arguments))
-        try:
-            interrupted = False
-            while not program.isOver(LOOK_MILLISECONDS):
-                if cancelled() and not interrupted:
-                    interrupted = True
-                    program.interrupt()
-            program.rethrow()
-        finally:
-            left = programs.Program.endThreads(spark.sparkContext._jsc.sc(), END_MILLISECONDS)
-            for thread in left:
-                print(f"{name} has ended, and its thread {thread} goes on", file=sys.stderr, flush=True)
+        program, interrupted = programs.Program.start(name, list(application.arguments)), False
+        while not program.isOver(LOOK_MILLISECONDS):
+            if cancelled() and not interrupted:
+                interrupted = True
+                program.interrupt()
+        program.rethrow()
     except Exception as error:
         raise user_error(error, name) from error
     if code := program.exitCode():
         raise UserCodeError(f"{name} ended with exit code {code}")
+
+
+def end_threads(spark: SparkSession, application: Application) -> None:
+    """Stop what a main class has left running. It can begin no write any more."""
+    if application.main_class:
+        context: Any = spark.sparkContext
+        left = context._jvm.io.hudioperator.programs.Program.endThreads(context._jsc.sc(), END_MILLISECONDS)
+        for thread in left:
+            print(f"{application.name} has ended, and its thread {thread} goes on", file=sys.stderr, flush=True)
 
 
 def _run_python(spark: SparkSession, application: Application) -> None:

@@ -165,6 +165,7 @@ class Attempt:
                 application.run(self._spark, program, metadata=metadata, cancelled=lambda: self.cancelled)
             finally:
                 self._session.program_ended()
+                application.end_threads(self._spark, program)
             self._committer.abandon_pending()
         finally:
             application.count_commits(self._table, self._session, self._tally, base=base)

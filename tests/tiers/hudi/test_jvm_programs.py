@@ -69,6 +69,7 @@ ENDS = {
     "mine.Ends": """
         package mine;
         import java.util.*;
+        import java.util.concurrent.CountDownLatch;
         import org.apache.spark.*;
         import org.apache.spark.sql.*;
         import org.apache.spark.sql.types.StructType;
@@ -99,13 +100,19 @@ ENDS = {
                         new SparkContext(new SparkConf().setMaster("local[1]").setAppName("second"));
                         break;
                     case "goes-on":
+                        CountDownLatch second = new CountDownLatch(1);
                         Thread endless = new Thread(() -> {
                             for (int id = 2; ; id++) {
-                                try { save(id, "p" + id); } catch (Throwable e) { System.err.println("GOES ON: " + e); }
+                                try {
+                                    save(id, "p" + id);
+                                    second.countDown();
+                                } catch (Throwable e) {
+                                    System.err.println("GOES ON: " + e);
+                                }
                             }
                         }, "endless");
                         endless.start();
-                        Thread.sleep(4_000);
+                        second.await();
                         break;
                     case "halts":
                         Runtime.class.getMethod("halt", int.class).invoke(Runtime.getRuntime(), 0);

@@ -42,13 +42,14 @@ public final class Artifacts {
     public static String fetch(String from, String folder) throws IOException {
         Configuration conf = SparkHadoopUtil.get().newConfiguration(new SparkConf());
         Path path = new Path(from);
-        FileSystem storage = path.getFileSystem(conf);
-        if (!storage.getFileStatus(path).isFile()) {
-            throw new FileNotFoundException(from + " is no file");
-        }
         java.nio.file.Path target = java.nio.file.Path.of(folder, path.getName());
-        try (InputStream in = storage.open(path)) {
-            Files.copy(in, target);
+        try (FileSystem storage = FileSystem.newInstance(path.toUri(), conf)) {
+            if (!storage.getFileStatus(path).isFile()) {
+                throw new FileNotFoundException(from + " is no file");
+            }
+            try (InputStream in = storage.open(path)) {
+                Files.copy(in, target);
+            }
         }
         return target.toString();
     }
