@@ -155,7 +155,7 @@ CLIENT = {
                 GenericRecord row = new GenericData.Record(new Schema.Parser().parse(SCHEMA));
                 row.put("id", 1); row.put("p", "a"); row.put("v", "client"); row.put("ts", 5L);
                 HoodieRecord<HoodieAvroPayload> record =
-                    new HoodieAvroRecord<>(new HoodieKey("1", "a"), new HoodieAvroPayload(Option.of(row)), 5L);
+                    new HoodieAvroRecord<>(new HoodieKey("1", "a"), new HoodieAvroPayload(Option.of(row)));
                 JavaRDD<WriteStatus> written = client.upsert(context.parallelize(List.of(record), 1), instant);
                 List<WriteStatus> statuses = written.collect();
                 Path reached = Path.of(a[2]);
