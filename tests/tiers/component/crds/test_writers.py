@@ -805,6 +805,32 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
             application={"configMapKeyRef": {"name": "code", "key": "main.py"}},
             **common,
         ),
+        writer(
+            namespace,
+            "class",
+            source=None,
+            application={"mainClass": "com.example.Load$Main", "file": "s3a://lake/jobs/load-1.0_2.12.jar"},
+            deps={
+                "jars": [
+                    "local:///opt/a.jar",
+                    "hdfs://namenode:8020/b/b.jar",
+                    "abfss://c@x.dfs.core.windows.net/c.jar",
+                ],
+                "files": ["gs://lake/a=b/conf", "s3://lake/x.csv"],
+                "pyFiles": ["s3a://lake/x-1.0-py3-none-any.whl", "s3a://lake/y.zip", "s3a://lake/z.py"],
+                "packages": ["com.example:words_2.12:1.0-rc1"],
+                "excludePackages": ["org.slf4j:slf4j-api"],
+            },
+            **common,
+        ),
+        writer(namespace, "module", source=None, application={"module": "jobs.load", "arguments": ["x"]}, **common),
+        writer(
+            namespace,
+            "function",
+            source={"python": PYTHON},
+            deps={"pyFiles": ["local:///opt/x.py"]},
+            **common,
+        ),
     )
 
 
