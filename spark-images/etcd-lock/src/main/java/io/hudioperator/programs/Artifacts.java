@@ -21,6 +21,7 @@ import org.apache.ivy.plugins.resolver.IBiblioResolver;
 import org.apache.spark.SparkConf;
 import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.deploy.SparkSubmitUtils;
+import scala.Option;
 import scala.collection.JavaConverters;
 
 /** Files and packages that a program brings along, before its SparkContext is made. */
@@ -97,7 +98,12 @@ public final class Artifacts {
         settings.addResolver(resolver);
         settings.setDefaultResolver("mirror");
         List<String> found = JavaConverters.seqAsJavaList(SparkSubmitUtils.resolveMavenCoordinates(
-                coordinates, settings, true, JavaConverters.asScalaBuffer(excludes).toSeq(), false));
+                coordinates,
+                settings,
+                Option.empty(),
+                true,
+                JavaConverters.asScalaBuffer(excludes).toSeq(),
+                false));
         return new ArrayList<>(found);
     }
 }
