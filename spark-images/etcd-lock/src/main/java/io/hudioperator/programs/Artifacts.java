@@ -73,8 +73,8 @@ public final class Artifacts {
         String path = versioned.matches() ? versioned.group(1) : name;
         OF_THE_IMAGE.forEach((prefix, whose) -> {
             if (path.startsWith(prefix) && path.endsWith(".class")) {
-                throw new IllegalArgumentException("has a class of " + whose + ", " + name + ": the image has "
-                        + whose + " already; build the jar without it (scope provided)");
+                throw new IllegalArgumentException("has a class of " + whose + ", " + name + ": the image has " + whose
+                        + " already; build the jar without it (scope provided)");
             }
         });
     }

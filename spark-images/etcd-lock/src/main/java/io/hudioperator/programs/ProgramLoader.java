@@ -36,8 +36,12 @@ public final class ProgramLoader extends URLClassLoader {
             Map.entry("java/lang/System.exit(I)V", "(I)V"),
             Map.entry("java/lang/Runtime.exit(I)V", "(Ljava/lang/Runtime;I)V"),
             Map.entry("java/lang/Runtime.halt(I)V", "(Ljava/lang/Runtime;I)V"),
-            Map.entry("scala/sys/package$.exit(I)Lscala/runtime/Nothing$;", "(Lscala/sys/package$;I)Lscala/runtime/Nothing$;"),
-            Map.entry("scala/sys/package$.exit()Lscala/runtime/Nothing$;", "(Lscala/sys/package$;)Lscala/runtime/Nothing$;"),
+            Map.entry(
+                    "scala/sys/package$.exit(I)Lscala/runtime/Nothing$;",
+                    "(Lscala/sys/package$;I)Lscala/runtime/Nothing$;"),
+            Map.entry(
+                    "scala/sys/package$.exit()Lscala/runtime/Nothing$;",
+                    "(Lscala/sys/package$;)Lscala/runtime/Nothing$;"),
             Map.entry("org/apache/spark/sql/SparkSession.stop()V", "(Lorg/apache/spark/sql/SparkSession;)V"),
             Map.entry("org/apache/spark/sql/SparkSession.close()V", "(Lorg/apache/spark/sql/SparkSession;)V"),
             Map.entry("org/apache/spark/SparkContext.stop()V", "(Lorg/apache/spark/SparkContext;)V"),

@@ -130,8 +130,8 @@ public final class OwnInstants {
      */
     public void beforeRequested(String instant, String action) throws TimelineRefusedException {
         if (over) { // F626
-            throw ErrorCode.NOT_OWNER.refusal("the program has ended, and what it has left running may not begin a"
-                    + " write: " + instant);
+            throw ErrorCode.NOT_OWNER.refusal(
+                    "the program has ended, and what it has left running may not begin a" + " write: " + instant);
         }
         if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: only the table's agent decides what is rolled back
             throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);

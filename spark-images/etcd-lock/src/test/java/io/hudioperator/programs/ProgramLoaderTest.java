@@ -33,7 +33,8 @@ class ProgramLoaderTest {
     /** A jar with the classes of these sources, by their names. */
     private Path jar(Map<String, String> sources) throws IOException {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        List<String> arguments = new ArrayList<>(List.of("-d", folder.resolve("classes").toString()));
+        List<String> arguments =
+                new ArrayList<>(List.of("-d", folder.resolve("classes").toString()));
         for (Map.Entry<String, String> source : sources.entrySet()) {
             Path file = folder.resolve("src").resolve(source.getKey().replace('.', '/') + ".java");
             Files.createDirectories(file.getParent());
@@ -162,8 +163,8 @@ class ProgramLoaderTest {
 
     @Test
     void aJarWithClassesOfTheImageIsRefused() throws Exception {
-        for (String name :
-                List.of("org/apache/hudi/A.class", "META-INF/versions/11/org/apache/hudi/A.class", "io/hudioperator/A.class")) {
+        for (String name : List.of(
+                "org/apache/hudi/A.class", "META-INF/versions/11/org/apache/hudi/A.class", "io/hudioperator/A.class")) {
             Path jar = folder.resolve("refused.jar");
             try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(jar))) {
                 zip.putNextEntry(new ZipEntry("mine/B.class"));
