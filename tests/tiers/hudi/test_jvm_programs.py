@@ -50,10 +50,10 @@ BROUGHT = {
                 if (spark.sparkContext() != before.sparkContext()) throw new IllegalStateException("another context");
                 String suffix = Files.readString(Path.of(SparkFiles.get("suffix.txt"))).trim();
                 // In tasks: classes of a jar and of a package, and back in the driver an own class
-                Dataset<String> words = spark.range(1, 4).map(
+                Dataset<String> texts = spark.range(1, 4).map(
                     (MapFunction<Long, String>) id -> words.Words.of(id) + suffix + greek.Greek.LETTER,
                     Encoders.STRING());
-                List<Mine> mine = words.javaRDD().map(w -> { Mine m = new Mine(); m.word = w; return m; }).collect();
+                List<Mine> mine = texts.javaRDD().map(w -> { Mine m = new Mine(); m.word = w; return m; }).collect();
                 List<Row> rows = new ArrayList<>();
                 for (int i = 0; i < mine.size(); i++) rows.add(RowFactory.create(i, "a", mine.get(i).word, 1L));
                 StructType type = StructType.fromDDL("id INT, p STRING, v STRING, ts LONG");
