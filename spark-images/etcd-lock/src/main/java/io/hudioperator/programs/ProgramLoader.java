@@ -65,7 +65,7 @@ public final class ProgramLoader extends URLClassLoader {
 
     /**
      * Makes the classes of these files loadable by this thread, and by those that it starts from
-     * now on. Call it before the SparkContext is made: Spark loads classes of tasks in the same way.
+     * now on. Call it before the SparkContext is made: Spark loads classes of tasks the same way.
      */
     public static void install(List<String> jars) throws MalformedURLException {
         Thread thread = Thread.currentThread();

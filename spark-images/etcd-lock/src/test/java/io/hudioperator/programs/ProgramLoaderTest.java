@@ -152,7 +152,8 @@ class ProgramLoaderTest {
                 "package mine; public class Closes implements java.util.concurrent.Callable<String> {\n"
                         + "  static String said = \"\";\n"
                         + "  public String call() throws Exception {\n"
-                        + "    java.io.Closeable one = () -> said += \"one \"; AutoCloseable two = () -> said += \"two\";\n"
+                        + "    java.io.Closeable one = () -> said += \"one \";\n"
+                        + "    AutoCloseable two = () -> said += \"two\";\n"
                         + "    try (two; one) { said += \"in \"; }\n"
                         + "    return said;\n"
                         + "  } }"));
