@@ -273,10 +273,32 @@ class Validation(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Application(Record):
-    """A user's program that does its own writes."""
+    """A user's program that does its own writes.
 
-    main_file: str
+    A Python file, a Python module, or a main class of the JVM (exactly one is set).
+    """
+
+    main_file: str = ""
     arguments: tuple[str, ...] = ()
+    module: str = field(default="", metadata=LEFT_OUT)
+    main_class: str = field(default="", metadata=LEFT_OUT)
+    jar: str = field(default="", metadata=LEFT_OUT)
+    """With `main_class`: the jar that has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies(Record):
+    """What user code brings along: files of the image (`local:///…`) or of a store."""
+
+    jars: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    py_files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """`group:artifact:version` each."""
+    exclude_packages: tuple[str, ...] = ()
+    """`group:artifact` each: left out of what packages depend on."""
+    mirror: str = ""
+    """Maven repository that packages come from; empty: there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,6 +347,7 @@ class JobRecord(Record):
     """Whether a batch without rows may replace the rows of the table."""
     validations: tuple[Validation, ...] = ()
     application: Application | None = None
+    deps: Dependencies | None = field(default=None, metadata=LEFT_OUT)
     conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
     partitions: tuple[str, ...] = ()
     """Patterns of the partition paths that it may write, without field names; empty: any."""

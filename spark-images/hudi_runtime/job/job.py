@@ -221,6 +221,15 @@ class Application:
 
     main_file: str
     arguments: tuple[str, ...]
+    module: str = ""
+    main_class: str = ""
+    jar: str = ""
+    """With `main_class`: the jar that has it."""
+
+    @property
+    def name(self) -> str:
+        """The program in messages."""
+        return self.main_class or self.module or self.main_file.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -286,6 +295,8 @@ class Job:
     """
     predecessor_seconds: int = 900
     """Seconds for which it waits for the lock of an earlier attempt."""
+    deps: contract.Dependencies | None = None
+    """What user code brings along; None: nothing."""
 
     @property
     def runs_user_code(self) -> bool:
@@ -320,7 +331,6 @@ class Job:
     @classmethod
     def of(cls, told: contract.JobRecord) -> Job:
         """The attempt of a parsed job.json."""
-        program = told.application
         return cls(
             writer=f"{told.writer.namespace}/{told.writer.name}",
             attempt=told.attempt.id,
@@ -330,7 +340,8 @@ class Job:
             source=_source(told.source),
             transform=told.transform.sql if told.transform is not None else None,
             operation=told.operation,
-            application=Application(program.main_file, program.arguments) if program is not None else None,
+            application=_application(told.application) if told.application is not None else None,
+            deps=told.deps,
             in_process_retries=told.conflict.in_process,
             options=told.hudi_options,
             partitions=told.partitions,
@@ -342,6 +353,10 @@ class Job:
             interval=told.streaming.interval_seconds if told.streaming is not None else None,
             predecessor_seconds=told.predecessor_seconds,
         )
+
+
+def _application(told: contract.Application) -> Application:
+    return Application(told.main_file, told.arguments, told.module, told.main_class, told.jar)
 
 
 def _source(told: contract.Source | None) -> Source | None:

@@ -304,7 +304,6 @@ def _ordering_rules(table: TableSpec) -> list[_Rule]:
 
 
 def _passes(rules: Sequence[_Rule], table: TableSpec, place: Column) -> Column:
-def _passes(rules: Sequence[_Rule], table: TableSpec, place: Column) -> Column:
     """True for a valid row; raises an error for a row that breaks a rule."""
     checks = [(refused, functions.raise_error(told).cast("boolean")) for refused, told in _checks(rules, table, place)]
     return _first_of(checks).otherwise(functions.lit(True))

@@ -300,7 +300,7 @@ OPTIONS = (
         "a-program-lies-anywhere",
         "F130",
         "a program's file is named through the folder above",
-        o("api/spec", 'if "/../" in self.main_file:', "if not self.arguments and False:"),
+        o("api/dependencies", 'if "/../" in self.main_file:', "if not self.arguments and False:"),
         f"{HOSTILE}::test_ten_thousand_specs",
     ),
     mutation(

@@ -10,6 +10,8 @@ from tests.support.hostile.launch import SOURCE, made
 from tests.support.hostile.templates import pods
 from tests.support.hostile.vocabulary import (
     ACCOUNTS,
+    ARTIFACTS,
+    CLASSES,
     COLUMNS,
     CRONS,
     DATABASES,
@@ -18,6 +20,8 @@ from tests.support.hostile.vocabulary import (
     HUDI,
     IMAGES,
     KAFKA,
+    MODULES,
+    PACKAGES,
     PATHS,
     PATTERNS,
     PREFIX,
@@ -290,7 +294,33 @@ class Generator:
             if draw.chance(0.6):
                 program = {"mainFile": draw.one(PROGRAMS if draw.odd(0.3) else PROGRAMS[:1])}
             writer["application"] = program | draw.fields(0.7, {"arguments": lambda: ["--x", draw.text("a")]})
+        self._programs(writer)
         return writer
+
+    def _programs(self, writer: JsonDict) -> None:
+        """Other kinds of programs, and what code brings along."""
+        draw = Draw(self._seed, "programs")
+
+        def artifact(*endings: str) -> str:
+            return str(draw.one(ARTIFACTS if draw.odd(0.2) else ARTIFACTS[:3])) + str(draw.one(endings))
+
+        if writer.get("application") and draw.chance(0.6):
+            arguments = {key: value for key, value in writer["application"].items() if key == "arguments"}
+            jvm = {
+                "mainClass": draw.one(CLASSES if draw.odd(0.2) else CLASSES[:2]),
+                "file": artifact(".jar", *([".zip"] if draw.odd(0.1) else [])),
+            }
+            module = {"module": draw.one(MODULES if draw.odd(0.2) else MODULES[:2])}
+            writer["application"] = draw.one((jvm, jvm, module)) | arguments
+        if (writer.get("application") or (writer.get("source") or {}).get("python")) and draw.chance(0.3):
+            packages = lambda: [draw.one(PACKAGES if draw.odd(0.2) else PACKAGES[:2])]  # noqa: E731
+            writer["deps"] = draw.fields(0.5, {
+                "jars": lambda: [artifact("-j.jar")], "files": lambda: [artifact("", ".txt", "-f.conf")],
+                "pyFiles": lambda: [artifact("-p.py", "-p.zip", "-p-none-any.whl", "-p-cp311.whl")],
+                "packages": packages,
+            })  # fmt: skip
+            if "packages" in writer["deps"] and draw.chance(0.5):
+                writer["deps"]["excludePackages"] = [draw.one(("a:b", "a:b:1", "a,b:c"))]
 
     def _validations(self) -> JsonDict:
         draw = Draw(self._seed, "validations")
