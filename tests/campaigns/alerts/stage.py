@@ -261,8 +261,10 @@ def stage(directory: Path) -> Iterator[Stage]:
                 },
                 rules=directory / "alerts.yaml",
                 alertmanager=made.alerts.address,
+                # As the discovery of a cluster labels them.
                 settings={
-                    "hudi-operator": {"relabel_configs": [{"target_label": "pod", "replacement": "hudi-operator-0"}]}
+                    job: {"relabel_configs": [{"target_label": "pod", "replacement": f"{job}-0"}]}
+                    for job in ("hudi-operator", "hudi-operator-gateway")
                 },
             )
         )
