@@ -40,7 +40,7 @@ def test_every_query_of_the_dashboard_has_an_answer(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_picture_has_every_panel_and_nothing_outside(name: str) -> None:
-    root = ElementTree.fromstring(panels.file(name).read_text())  # noqa: S314 - our own file
+    root = ElementTree.fromstring(panels.file(name).read_text())
     wide, high = float(root.attrib["width"]), float(root.attrib["height"])
     texts = [
         (float(one.attrib["x"]), float(one.attrib["y"]), one.text or "")
