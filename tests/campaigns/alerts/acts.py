@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tests.campaigns.alerts import of_tables, of_the_operator, of_writers
-from tests.campaigns.alerts.fault import Fault
+from tests.campaigns.alerts.fault import Fault, Made
 from tests.campaigns.alerts.played import Play
 from tests.campaigns.alerts.stage import Stage
 from tests.support.harness.revocable_store import RevocableStore
@@ -31,6 +31,7 @@ class Acts:
     def __init__(self) -> None:
         self._store: RevocableStore | None = None
         self._wire: Wire | None = None
+        self._held: Made | None = None
 
     def store(self) -> RevocableStore:
         """The S3 server with its broker."""
@@ -83,19 +84,26 @@ class Acts:
 
     def _small_etcd(self, stage: Stage, open_: ExitStack) -> None:
         etcd = open_.enter_context(of_the_operator.small_etcd(stage.directory / "small-etcd", stage.small_etcd_metrics))
-        of_the_operator.fill(etcd)
-        stage.enter("small", etcd=etcd)
-        open_.callback(stage.leave)
         files = {"caFile": "ca.crt", "certFile": "operator.crt", "keyFile": "operator.key"}
         connection = {name: str(etcd.pki / file) for name, file in files.items()}
-        stage.start(
-            settings={
-                "etcd": {**connection, "endpoints": [etcd.endpoint], "prefix": "/hudi", "allowUnauthenticated": True}
-            }
-        )
+        accepts = {"endpoints": [etcd.endpoint], "prefix": "/hudi", "allowUnauthenticated": True}
+        stage.enter("small", servers=etcd, etcd={**connection, **accepts})
+        open_.callback(stage.leave)
+        stage.start()
         stage.led()
         for number in range(8):
             stage.world.table(f"one-{number}")
+
+    # ---- faults that share something
+
+    def _throttled(self, stage: Stage) -> Made:
+        self._held = of_the_operator.throttled(stage, self.wire())
+        return self._held
+
+    def _queue_long(self, stage: Stage) -> Made:
+        if self._held is not None:
+            return of_the_operator.queue_long(stage, self._held)
+        return of_the_operator.throttled(stage, self.wire())
 
     # ---- acts
 
@@ -162,11 +170,11 @@ class Acts:
                 [
                     Fault(
                         "HudiOperatorThrottled",
-                        f"the API server's answers are held up for 5 s, while {it.MANY} tables change",
+                        f"answers of the API server are held up for 5 s, again and again, while {it.MANY} tables change",
                         "they are not",
-                        lambda stage: it.throttled(stage, self.wire()),
+                        self._throttled,
                     ),
-                    Fault("HudiOperatorQueueLong", "the same", "the same", it.queue_long),
+                    Fault("HudiOperatorQueueLong", "the same", "the same", self._queue_long),
                 ],
                 self._wired("held"),
             ),
@@ -182,7 +190,14 @@ class Acts:
                 self._plain("still"),
             ),
             Act(
-                [Fault("HudiOperatorReconcileErrors", "etcd is stopped", "it goes on", it.reconcile_errors)],
+                [
+                    Fault(
+                        "HudiOperatorReconcileErrors",
+                        "a ResourceQuota lets the agents of three tables not start",
+                        "the quota is deleted",
+                        it.reconcile_errors,
+                    )
+                ],
                 self._plain("errors"),
             ),
             Act(
@@ -200,8 +215,8 @@ class Acts:
                 [
                     Fault(
                         "HudiEtcdDegraded",
-                        "etcd has no users, which the operator accepts",
-                        "they are made",
+                        "etcd's authentication is switched off, which the operator accepts",
+                        "it is switched on",
                         it.degraded,
                     ),
                     Fault(
@@ -210,13 +225,13 @@ class Acts:
                         "it has another one",
                         it.certificate,
                     ),
-                    Fault("HudiEtcdSlow", "etcd is stopped for 0.8 s of every 1.2 s", "it is not", it.etcd_slow),
                     Fault(
                         "HudiEtcdAlmostFull",
                         "14 of 16 MiB are filled",
                         "keys deleted, compacted and defragmented",
                         it.almost_full,
                     ),
+                    Fault("HudiEtcdSlow", "etcd is stopped for 0.8 s of every 1.2 s", "it is not", it.etcd_slow),
                 ],
                 self._small_etcd,
             ),

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -72,20 +72,24 @@ def no_leader(stage: Stage) -> Made:
     return Made(OPERATOR, ("a-stranger",), again=held, lasts=90)
 
 
-def requests_refused(stage: Stage) -> Made:
-    play = Play(stage)
-    play.table("refused", concurrency={"maxWriters": 16})
+def no_pods(stage: Stage) -> Callable[[], None]:
+    """A ResourceQuota that lets no pod in; returns what takes it away."""
     quotas = stage.world.path("resourcequotas", group="/api/v1")
     hard = {"count/pods": "0"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}}
     stored = stage.cluster.request("POST", quotas, quota) or {}
     # Nobody counts in this cluster.
     stage.cluster.request("PUT", f"{quotas}/few/status", {**stored, "status": {"hard": hard, "used": hard}})
+    return lambda: void(stage.cluster.request("DELETE", f"{quotas}/few"))
+
+
+def requests_refused(stage: Stage) -> Made:
+    Play(stage).table("refused", concurrency={"maxWriters": 16})
+    repair = no_pods(stage)
     for number in range(8):
         stage.world.writer(f"over-quota-{number}", table="refused")
     words = {"NAMESPACE": stage.world.namespace}
-    repair = partial(stage.cluster.request, "DELETE", f"{quotas}/few")
-    return Made({**OPERATOR, "code": "403"}, ("exceeded quota", "few"), lambda: void(repair()), words)
+    return Made({**OPERATOR, "code": "403"}, ("exceeded quota", "few"), repair, words)
 
 
 @contextmanager
@@ -106,25 +110,34 @@ def requests_failing(stage: Stage, wire: Wire) -> Made:
         stir(stage)
         time.sleep(1.5)
 
-    return Made(OPERATOR, ("readyz check passed",), wire.mend, again=flap, every=0.1)
+    return Made(OPERATOR, ("readyz check passed", "API server"), wire.mend, again=flap, every=0.1)
 
 
 def held_up(stage: Stage, wire: Wire) -> None:
-    """No answer of the API server for five seconds, with work for everybody."""
-    wire.hold()
+    """No answer of the API server for five seconds, with work for everybody: while etcd stood still
+    before, the watches have told of all tables.
+    """
+    stage.etcd.pause()
     stir(stage)
+    time.sleep(0.7)
+    wire.hold()
+    stage.etcd.resume()
     time.sleep(5)
     wire.mend()
-    time.sleep(0.5)
 
 
 def throttled(stage: Stage, wire: Wire) -> Made:
-    return Made(OPERATOR, ("readyz check passed",), wire.mend, again=partial(held_up, stage, wire), every=0.1)
+    def repair() -> None:
+        wire.mend()
+        stage.etcd.resume()
+
+    again = partial(held_up, stage, wire)
+    return Made(OPERATOR, ("readyz check passed",), repair, again=again, every=0.01, lasts=90)
 
 
-def queue_long(stage: Stage) -> Made:
-    """The wire is held up by the fault of `throttled`, which is made at the same time."""
-    return Made(OPERATOR, (f"{RELEASE}-", "Running"), lasts=90)
+def queue_long(_: Stage, made: Made) -> Made:
+    """``made``: the fault that is there already."""
+    return Made(OPERATOR, (f"{RELEASE}-", "Running"), made.repair, lasts=90)
 
 
 def event_loop_lag(stage: Stage) -> Made:
@@ -140,10 +153,11 @@ def event_loop_lag(stage: Stage) -> Made:
 
 
 def reconcile_errors(stage: Stage) -> Made:
-    stage.led()
-    stage.etcd.pause()
-    # A call to etcd ends after three seconds without an answer.
-    return Made(OPERATOR, ("etcd",), stage.etcd.resume, again=partial(stir, stage))
+    """Agents of three tables are refused."""
+    repair = no_pods(stage)
+    for number in range(3):
+        stage.world.table(f"refused-{number}", storage={"options": {"fs.s3a.endpoint": f"http://s3-{number}"}})
+    return Made(OPERATOR, ("exceeded quota", "refused-0"), repair)
 
 
 def clocks(stage: Stage) -> Made:
@@ -183,17 +197,17 @@ def gateway_refusing(stage: Stage) -> Made:
     return Made(labels, ("a-stranger", "PermissionDenied"), nothing, again=asks)
 
 
-# ---- etcd: one of its own, small and without users
+# ---- etcd: one of its own, which is small
 
 
 @contextmanager
 def small_etcd(directory: Path, metrics: int) -> Iterator[Etcd]:
-    """An etcd whose database may have 16 MiB, without authentication."""
+    """An etcd whose database may have 16 MiB."""
     directory.mkdir()
     made = Etcd(directory, f"--quota-backend-bytes={16 << 20}", f"--listen-metrics-urls=http://127.0.0.1:{metrics}")
     made.start()
     try:
-        wait_for("etcd answers", lambda: made.ctl("root", "endpoint", "health").returncode == 0)
+        made.set_up_users()
         yield made
     finally:
         made.stop()
@@ -215,28 +229,48 @@ def expire_soon(etcd: Etcd, days: int) -> None:
     new.replace(pki / "operator.crt")
 
 
+FILLED = "/hudi/tables/0123456789abcdef0123456789abcdef/filler/"
+
+
 def fill(etcd: Etcd) -> None:
     """Fill more than four fifths of the quota."""
     for number in range(230):
-        etcd.put(f"/hudi/tables/0123456789abcdef0123456789abcdef/filler/{number}", {"x": "x" * 60_000})
+        etcd.put(f"{FILLED}{number}", {"x": "x" * 60_000})
+
+
+def anew(stage: Stage) -> None:
+    """The operator asks etcd at its start, and once a minute."""
+    stage.end_operator()
+    stage.start()
+    stage.led()
 
 
 def degraded(stage: Stage) -> Made:
     etcd = stage.world.etcd
-    return Made(OPERATOR, ("authentication is not enabled",), lambda: void(etcd.set_up_users()), lasts=120)
+
+    def authentication(word: str) -> None:
+        done = etcd.ctl("root", "auth", word)
+        assert done.returncode == 0, done.stderr
+        anew(stage)
+
+    authentication("disable")
+    return Made(OPERATOR, ("authentication is not enabled",), partial(authentication, "enable"))
 
 
 def almost_full(stage: Stage) -> Made:
     etcd = stage.world.etcd
+    fill(etcd)
+    anew(stage)
 
     def repair() -> None:
-        told = json.loads(etcd.ctl("root", "get", "/", "--write-out=json").stdout)
-        etcd.ctl("root", "del", "--prefix", "/hudi/tables/0123456789abcdef0123456789abcdef/filler/")
-        for command in (("compaction", str(told["header"]["revision"])), ("defrag",)):
+        told = json.loads(etcd.ctl("root", "get", "/hudi", "--write-out=json").stdout)
+        etcd.ctl("root", "del", "--prefix", FILLED)
+        for command in (("compaction", "--physical", str(told["header"]["revision"])), ("defrag",)):
             done = etcd.ctl("root", *command)
             assert done.returncode == 0, done.stderr
+        anew(stage)
 
-    return Made(OPERATOR, ("etcd_mvcc_db_total_size_in_bytes",), repair, lasts=120)
+    return Made(OPERATOR, ("etcd_mvcc_db_total_size_in_bytes",), repair)
 
 
 def etcd_slow(stage: Stage) -> Made:

@@ -80,6 +80,12 @@ def play(act: Act, stage: Stage, wanted: Collection[str]) -> Iterator[JsonDict]:
     """Results of the wanted alerts of an act, as they are known."""
     with ExitStack() as open_:
         act.begin(stage, open_)
+        names = {fault.alert for fault in act.faults}
+        wait_for(
+            "no alert of what was before",
+            lambda: not any(stage.alerts.last({"alertname": name}) == "firing" for name in names),
+            seconds=60,
+        )
         quiet = stage.alerts.count
         tried = [_begun(fault, stage) for fault in act.faults if fault.alert in wanted]
         for step in (_fires, _follow, _repair, _ends):

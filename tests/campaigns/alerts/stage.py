@@ -76,12 +76,15 @@ class Stage:
         self.world: World
         self.operator: Operator | None = None
 
-    def enter(self, namespace: str, *, etcd: Etcd | None = None, **settings: Any) -> World:
-        """A new namespace of tables, and no operator yet."""
+    def enter(self, namespace: str, *, servers: Etcd | None = None, **settings: Any) -> World:
+        """A new namespace of tables, and no operator yet.
+
+        ``servers``: another etcd. ``settings``: of the operator's configuration.
+        """
         self.leave()
         place = self.directory / namespace
         place.mkdir()
-        self.world = World(self.cluster, etcd or self.etcd, place, namespace)
+        self.world = World(self.cluster, servers or self.etcd, place, namespace)
         self.world.forks = self.nursery
         self.world.operator_namespace = RELEASE
         self.world.settings = settings
