@@ -170,7 +170,7 @@ class Acts:
                 [
                     Fault(
                         "HudiOperatorThrottled",
-                        f"answers of the API server are held up for 5 s, again and again, while {it.MANY} tables change",
+                        f"answers of the API server are held up for 5 s, again and again; {it.MANY} tables change",
                         "they are not",
                         self._throttled,
                     ),

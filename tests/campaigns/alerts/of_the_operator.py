@@ -21,7 +21,7 @@ from tests.campaigns.alerts.stage import LONG_LEASE, RELEASE, Stage
 from tests.support.harness.gateway import Client
 from tests.support.harness.gateway import Pod as OwnPod
 from tests.support.harness.other_clock import VARIABLE, library
-from tests.support.harness.servers import Etcd, wait_for
+from tests.support.harness.servers import Etcd
 from tests.support.harness.wire import Wire
 
 MANY = 60
