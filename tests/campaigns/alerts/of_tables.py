@@ -13,6 +13,7 @@ from hudi_operator.adapters import etcd_rpc as rpc
 from tests.campaigns.alerts.fault import Fault, Made
 from tests.campaigns.alerts.played import Play
 from tests.campaigns.alerts.stage import LOST, Stage, instant, now_ms
+from tests.support.harness.local import ACCESS_KEY, SECRET_KEY
 from tests.support.harness.revocable_store import RevocableStore
 from tests.support.harness.servers import wait_for
 
@@ -195,7 +196,10 @@ def undelivered(stage: Stage) -> Made:
 def broker(stage: Stage, store: RevocableStore) -> Made:
     play, name = Play(stage), "brokered"
     options = {"fs.s3a.endpoint": store.url, "fs.s3a.path.style.access": "true"}
-    play.table(name, storage={"options": options}, fencing={"mode": "Credentials", "drainSeconds": 1})
+    keys = {"metadata": {"name": "lake"}, "stringData": {"accessKeyId": ACCESS_KEY, "secretAccessKey": SECRET_KEY}}
+    stage.cluster.request("POST", stage.world.path("secrets", group="/api/v1"), keys)
+    storage = {"secretRefs": [{"name": "lake", "as": "S3"}], "options": options}
+    play.table(name, storage=storage, fencing={"mode": "Credentials", "drainSeconds": 1})
     store.kill("broker")
     stage.world.writer("without-credentials", table=name)
 
