@@ -57,7 +57,7 @@ class Acts:
             "identityCacheSeconds": 1,
             "requestSeconds": 5,
         }
-        stage.enter("lake", credentialsBroker=broker, pathPrefixes={"lake": [of_tables.LAKE]})
+        stage.enter("lake", credentialsBroker=broker, pathPrefixes={"lake": list(of_tables.PREFIXES)})
         stage.start()
         stage.led()
         play = Play(stage)

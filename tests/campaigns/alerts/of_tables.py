@@ -18,7 +18,8 @@ from tests.support.harness.revocable_store import RevocableStore
 from tests.support.harness.servers import wait_for
 
 JsonDict = dict[str, Any]
-LAKE = "s3a://lake/"
+PREFIXES = ("s3a://lake/", "s3a://landing/")
+"""What the namespace of tables may use."""
 ELSEWHERE = {"options": {"fs.s3a.endpoint": "http://s3.elsewhere"}}
 WAIT = 33.0
 """Seconds for which a writer waits for the lock; the alert's threshold is 30."""

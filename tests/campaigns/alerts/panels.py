@@ -24,6 +24,7 @@ from hack.dashboards import draw
 from hudi_contract.assignment import CatalogOrder
 from hudi_contract.reports import CatalogReport
 from hudi_operator.adapters import etcd_rpc as rpc
+from tests.campaigns.alerts.of_tables import PREFIXES
 from tests.campaigns.alerts.played import Play
 from tests.campaigns.alerts.run import commit
 from tests.campaigns.alerts.stage import Stage, instant, now_ms, stage
@@ -230,7 +231,7 @@ def _shorter(series: JsonDict) -> JsonDict:
 def played(directory: Path) -> None:
     """Play, ask, and keep the answers."""
     with stage(directory) as made:
-        made.enter("lake", pathPrefixes={"lake": ["s3a://lake/"]})
+        made.enter("lake", pathPrefixes={"lake": list(PREFIXES)})
         made.start()
         made.led()
         busy = Busy(made)
