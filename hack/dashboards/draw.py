@@ -245,7 +245,7 @@ def picture(dashboard: JsonDict, answers: Mapping[str, Mapping[str, list[Series]
         made.append(
             f'<rect x="{box.x}" y="{box.y}" width="{box.w}" height="{box.h}" rx="3" fill="{PANEL}" stroke="{LINE}"/>'
         )
-        made.append(text(box.x + 10, box.y + 20, fitted(panel["title"], 1.1 * (box.w - 14)), size=12, bold=True))
+        made.append(text(box.x + 10, box.y + 20, fitted(panel["title"], 0.8 * (box.w - 14)), size=12, bold=True))
         told = answers.get(str(panel["id"]), {})
         if panel["type"] == "stat":
             made += stat(box, panel, told)

@@ -127,13 +127,13 @@ def services(stage: Stage) -> Made:
         play.put(name, "done/service-clean", {**run, "result": result, "failures": failures, "atMs": now_ms()})
 
     ran("Failed", 2)
-    return made(play, name, "CleanFailed", repair=partial(ran, "Succeeded", 0))
+    return made(play, name, "CleanFailed", repair=partial(ran, "Completed", 0))
 
 
 def service_late(stage: Stage) -> Made:
     play, name = Play(stage), "late-service"
     play.table(name)
-    run = {"service": "clean", "inc": play.incs[name], "message": "", "instant": "", "result": "Succeeded"}
+    run = {"service": "clean", "inc": play.incs[name], "message": "", "instant": "", "result": "Completed"}
 
     def ran(seconds_ago: float) -> None:
         play.put(name, "done/service-clean", {**run, "failures": 0, "atMs": now_ms(seconds_ago)})

@@ -38,6 +38,8 @@ STORE = RAW / "dashboards"
 PICTURES = ROOT / "docs" / "operate"
 SECONDS, STEP = 120, 2
 TABLE, METASTORE = "flights", "thrift://metastore.catalogs:9083"
+HELD_FROM = 105
+"""From this second on one writer holds the lock: a status shows it after five seconds."""
 BEFORE = 15
 """Seconds at the beginning that are left out: rates need a few scrapes."""
 
@@ -99,13 +101,16 @@ class Busy:
     def second(self, number: int) -> None:
         """What happens within one second."""
         play = self.play
-        self._locks(self.live if number % 3 else self.backfill)
+        if number < HELD_FROM:
+            self._locks(self.live if number % 3 else self.backfill)
+        elif number == HELD_FROM:
+            self.stage.world.lock(self.id, self.backfill[1], self.backfill[0])
         self.commits += 1
         at = instant(0.2)
         self.log_bytes += self.dice.randint(1, 4) << 20
         if number % 40 == 35:
             self.log_bytes = 5 << 20
-            self._service("compaction", "Succeeded", 0)
+            self._service("compaction", "Completed", 0)
         told = {"instant": at, "action": "deltacommit", "completionTime": at, "records": 500}
         play.report(
             TABLE,
@@ -121,12 +126,13 @@ class Busy:
         if number % 7 == 0:
             lost = {"instant": instant(4), "with": at, "fileGroups": ["month=2/1e35db0a"], "atMs": now_ms()}
             self.conflicts = [*self.conflicts, lost][-10:]
+        told_of = {"conflicts": self.conflicts, "conflictCount": number // 7 + 1}
         written = {"commits": self.commits, "records": 500 * self.commits, "lastInstant": at, "lastCompletionTime": at}
-        play.tells(TABLE, *self.live, waiting=max(0, 60 - number // 2), conflicts=self.conflicts, **written)
+        play.tells(TABLE, *self.live, waiting=max(0, 60 - number // 2), **told_of, **written)
         play.tells(TABLE, *self.backfill, waiting=max(0, 900 - 9 * number), **written)
         if number % 10 == 0:
             self._service(
-                "clean", "Failed" if 30 <= number < 70 else "Succeeded", (number - 20) // 10 if 30 <= number < 70 else 0
+                "clean", "Failed" if 30 <= number < 70 else "Completed", (number - 20) // 10 if 30 <= number < 70 else 0
             )
         self._callback(number)
         self._catalog(number)

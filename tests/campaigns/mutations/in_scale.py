@@ -17,6 +17,17 @@ ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
     mutation(
+        "ten-conflicts-are-all",
+        "F647",
+        "the conflicts of an attempt stand still at the number that its report lists",
+        o(
+            "plan/writers/writer_status",
+            "max(len(told.conflicts), told.conflict_count, final.conflicts)",
+            "len(told.conflicts)",
+        ),
+        "tests/tiers/unit/halves/test_halves.py::test_more_conflicts_are_counted_than_are_listed",
+    ),
+    mutation(
         "what-alerts-count-begins-with-one",
         "F646",
         "an alert does not see failures before the first scrape that has their series",

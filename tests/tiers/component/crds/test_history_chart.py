@@ -85,14 +85,14 @@ def test_values_become_settings_and_a_change_a_new_pod() -> None:
         ([ON, "--set=historyServer.ingress.enabled=true"], "historyServer.ingress.host: required"),
         ([ON, "--set=historyServer.httpRoute.enabled=true"], "historyServer.httpRoute.parentRefs: required"),
         (
-            [ON, "--set-string=historyServer.storage.options.fs\\.s3a\\.secret\\.key=x"],
-            "/historyServer/storage/options",
+            [ON, r"--set-string=historyServer.storage.options.fs\.s3a\.secret\.key=x"],
+            "options: fs.s3a.secret.key: keys",
         ),
         (
-            [ON, "--set-string=historyServer.storage.options.fs\\.s3a\\.access\\.key=x"],
-            "/historyServer/storage/options",
+            [ON, r"--set-string=historyServer.storage.options.fs\.s3a\.access\.key=x"],
+            "options: fs.s3a.access.key: keys",
         ),
-        ([ON, "--set-string=historyServer.storage.options.spark\\.x=1"], "/historyServer/storage/options"),
+        ([ON, r"--set-string=historyServer.storage.options.spark\.x=1"], "invalid propertyName 'spark.x'"),
         ([ON, "--set-string=historyServer.storage.options.fs\\.x=a\nspark.y=1"], "/historyServer/storage/options"),
     ],
 )
