@@ -123,7 +123,8 @@ def test_it_shows_the_attempts_of_a_writer(world: World, agent: Process, logs: s
     table = world.table("logged")
     world.create(table, agent=AGENT, process=agent)
     event_log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": logs}
-    writer = table.writer("load", python={"batches": [{"rows": rows(range(5), "a", "one", 1)}]}, spark=event_log)
+    written = rows(range(5), "a", "one", 1)
+    writer = table.writer("load", python={"batches": [{"rows": written}]}, spark=event_log)
     assert writer.wait() == 0, writer.log()[-3000:]
 
     def found() -> dict[str, Any] | None:
@@ -143,3 +144,4 @@ def test_it_shows_the_attempts_of_a_writer(world: World, agent: Process, logs: s
     for told in (server.get(f"/history/{name}/environment/"), server.log.read_text()):
         assert SECRET_KEY not in told
         assert ACCESS_KEY not in told
+    table.audited(written)
