@@ -174,7 +174,8 @@ def lines(box: Box, panel: JsonDict, answers: Mapping[str, list[Series]], span: 
         value = least + part * reach
         yield f'<line x1="{left}" x2="{right}" y1="{y_of(value):.1f}" y2="{y_of(value):.1f}" stroke="{LINE}"/>'
         yield text(left - 6, y_of(value) + 4, number(value, unit), ink=SOFT, anchor="end")
-    for part in (0.0, 0.5, 1.0):
+    marks = (0.0, 0.5, 1.0) if right - left > 220 else (0.0, 1.0) if right - left > 120 else (1.0,)
+    for part in marks:
         at = span[0] + part * (span[1] - span[0])
         anchor = {0.0: "start", 0.5: "middle", 1.0: "end"}[part]
         yield text(x_of(at), bottom + 14, time.strftime("%H:%M:%S", time.gmtime(at)), ink=SOFT, anchor=anchor, size=10)
@@ -245,7 +246,7 @@ def picture(dashboard: JsonDict, answers: Mapping[str, Mapping[str, list[Series]
         made.append(
             f'<rect x="{box.x}" y="{box.y}" width="{box.w}" height="{box.h}" rx="3" fill="{PANEL}" stroke="{LINE}"/>'
         )
-        made.append(text(box.x + 10, box.y + 20, fitted(panel["title"], 0.8 * (box.w - 14)), size=12, bold=True))
+        made.append(text(box.x + 10, box.y + 20, fitted(panel["title"], 0.86 * (box.w - 14)), size=12, bold=True))
         told = answers.get(str(panel["id"]), {})
         if panel["type"] == "stat":
             made += stat(box, panel, told)
