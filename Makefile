@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-etcd bench-launches bench-starvation bench-priority bench-commits certify
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model alerts crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-etcd bench-launches bench-starvation bench-priority bench-commits certify
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,12 @@ bench-priority: faults-setup ## how long small, important commits take, alone an
 
 bench-commits: faults-setup ## what a commit of ten rows costs, ours and stock Hudi's: requests, calls of etcd, Spark jobs, seconds, processor time; ten minutes on a quiet machine; writes docs/results/raw/bench/commits.json
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.commits
+
+alerts: ## each alert on a cluster in which its fault was made, with the commands of its runbook; ten minutes; continues where it was cut off (ALERTS="--only 'HudiTable.*'"); writes docs/results/alerts.md
+	@hack/setup/deps all
+	@hack/setup/venv >/dev/null
+	@hack/build/build-binaries kube kubectl etcd helm versitygw
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.alerts $(ALERTS)
 
 crashes: faults-setup ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
 	@hack/build/build-binaries kube kubectl

@@ -164,7 +164,7 @@ def overview() -> dashboard.Dashboard:
     by_state = f"sum by (state) (hudi_operator_writers{{{JOB}}})"
     made = made.with_panel(lines("Writers by state", (by_state, "{{state}}"), stacked=True))
     started = f"sum(increase(hudi_operator_attempts_total{{{JOB}}}[$__rate_interval]))"
-    ended = f"sum by (class) (increase(hudi_operator_attempts_ended_total{{{JOB}}}[$__rate_interval]))"
+    ended = f"sum by (class) (increase(hudi_operator_attempts_ended_total{{{JOB}}}[$__rate_interval])) > 0"
     made = made.with_panel(lines("Attempts", (started, "started"), (ended, "ended: {{class}}")))
     waiting = f"topk(10, time() - hudi_operator_writer_waiting_since_timestamp_seconds{{{JOB}}})"
     made = made.with_panel(lines("Writers that wait for their turn (top 10)", (waiting, legend), unit="s"))
@@ -180,7 +180,7 @@ def overview() -> dashboard.Dashboard:
     made = made.with_panel(lines("Locks that are held for long", (held, top), unit="s"))
 
     made = made.with_row(dashboard.Row("Fencing"))
-    fences = f"sum by (reason) (increase(hudi_operator_fences_total{{{JOB}}}[$__rate_interval]))"
+    fences = f"sum by (reason) (increase(hudi_operator_fences_total{{{JOB}}}[$__rate_interval])) > 0"
     made = made.with_panel(lines("Fenced processes", (fences, "{{reason}}"), stacked=True))
     settling = f"sum by (phase) (hudi_operator_settling{{{JOB}}})"
     made = made.with_panel(lines("Dead processes that are being settled", (settling, "{{phase}}"), stacked=True))
@@ -322,7 +322,7 @@ def operator() -> dashboard.Dashboard:
     made = made.with_panel(lines("Lag of the event loop, 99th percentile", (lag, "{{pod}}"), unit="s", span=6))
 
     made = made.with_row(dashboard.Row("API server"))
-    codes = f"sum by (verb, code) (rate(hudi_operator_api_requests_total{{{JOB}}}[$__rate_interval]))"
+    codes = f"sum by (verb, code) (rate(hudi_operator_api_requests_total{{{JOB}}}[$__rate_interval])) > 0"
     made = made.with_panel(lines("Requests per second", (codes, "{{verb}} {{code}}"), unit="cps", stacked=True))
     slow = quantile(0.99, "hudi_operator_api_request_seconds", "verb", JOB)
     made = made.with_panel(lines("Duration of a request, 99th percentile", (slow, "{{verb}}"), unit="s"))

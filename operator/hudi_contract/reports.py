@@ -152,6 +152,8 @@ class AttemptReport(Record):
     last_completion_time: Time = ""
     conflicts: tuple[ConflictReport, ...] = ()
     """The last 10."""
+    conflict_count: Count = field(default=0, metadata=LEFT_OUT)
+    """Number of all of them; a process of an older version does not tell it."""
     turn: Turn | None = field(default=None, metadata=LEFT_OUT)
     """None: it does not take turns (an application)."""
     waiting: Count = 0

@@ -95,6 +95,7 @@ class Reporter:
             last_instant=tally.last_instant,
             last_completion_time=tally.last_completion,
             conflicts=tally.conflicts,
+            conflict_count=tally.conflict_count,
             turn=self.turn,
             waiting=tally.waiting,
             caught_up=tally.caught_up,

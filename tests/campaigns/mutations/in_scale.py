@@ -17,6 +17,24 @@ ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 SCALE = (
     mutation(
+        "ten-conflicts-are-all",
+        "F647",
+        "the conflicts of an attempt stand still at the number that its report lists",
+        o(
+            "plan/writers/writer_status",
+            "max(len(told.conflicts), told.conflict_count, final.conflicts)",
+            "len(told.conflicts)",
+        ),
+        "tests/tiers/unit/halves/test_halves.py::test_more_conflicts_are_counted_than_are_listed",
+    ),
+    mutation(
+        "what-alerts-count-begins-with-one",
+        "F646",
+        "an alert does not see failures before the first scrape that has their series",
+        o("metrics/meter", "        self._begin_at_zero()\n"),
+        "tests/tiers/unit/metrics/test_catalog.py::test_what_alerts_ask_for_by_its_increase_begins_at_zero",
+    ),
+    mutation(
         "an-agent-is-given-any-number-of-tables",
         "availability",
         "a namespace of a thousand tables has one agent",

@@ -213,7 +213,7 @@ def _conflict(told: ConflictReport) -> ConflictEntry:
 class _Said:
     """An attempt's own report.
 
-    ``conflicts``: their number; a report lists the last ones, a termination message counts them.
+    ``conflicts``: their number; report and termination message count them.
     """
 
     report: AttemptReport = field(default_factory=AttemptReport)
@@ -235,8 +235,9 @@ def _last_report(view: View, attempt: Attempt) -> _Said:
         last_completion_time=final.last_completion_time or told.last_completion_time,
         bad_records=max(final.bad_records, told.bad_records),
     )
-    listed = stored is not None and "conflicts" in stored.value
-    return _Said(_with_untold(view, attempt, told), len(told.conflicts) if listed else final.conflicts)
+    # A report lists the last ten (F647).
+    conflicts = max(len(told.conflicts), told.conflict_count, final.conflicts)
+    return _Said(_with_untold(view, attempt, told), conflicts)
 
 
 def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> AttemptReport:
