@@ -92,11 +92,12 @@ paused-writers: faults-setup ## the runs and the search behind docs/design/pause
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults paused-writer publication-on-the-wire client-times-out after-the-drain
 	@tests/run model
 
-bench: faults-setup ## performance: launches beside kubeflow/spark-operator by turns, a crash in the middle; 50 and 300 writers, at rest and as they end; commits of ten rows beside stock Hudi; about 35 minutes on a quiet machine; continues; writes docs/results/performance.md
+bench: faults-setup ## performance: launches beside kubeflow/spark-operator by turns, a crash in the middle; 50 and 300 writers, at rest and as they end; a look beside up to 10,000; commits of ten rows beside stock Hudi; about 40 minutes on a quiet machine; continues; writes docs/results/performance.md
 	@hack/build/build-binaries kube kubectl etcd spark-operator
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.side_by_side $(BENCH)
 	@for writers in 50 300; do PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python \
 	  python -m tests.campaigns.bench.launches --keep --writers $$writers --tables $$writers || exit; done
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.looks --keep
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.commits
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.performance
 

@@ -34,6 +34,7 @@ from hudi_operator.control.executor import Executor
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.held_locks import HeldLocks
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.observe import Observer
@@ -134,7 +135,7 @@ class Operator:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
         timers, applied, refusals = Timers(), AppliedObjects(), Refusals()
-        questions = ExecutorQuestions(kubernetes)
+        questions, late = ExecutorQuestions(kubernetes), LateStatuses()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -150,6 +151,7 @@ class Operator:
                 applied=applied,
                 refusals=refusals.facts,
                 executor_answers=questions.facts,
+                late=late,
                 fitness=fitness,
                 **({"revocations": credentials.facts} if credentials is not None else {}),
             ),
@@ -162,6 +164,7 @@ class Operator:
                 applied=applied,
                 refusals=refusals,
                 questions=questions,
+                late=late,
             ),
             planner=plan_table,
             timers=timers,

@@ -180,6 +180,8 @@ class Reconciler:
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
         if left(plan, done):
             interval = min(interval, COUNTS_SECONDS)
+        if (late := self._executor.statuses.late_in(key)) is not None:
+            interval = min(interval, max(NEWS_SECONDS, late))
         if quiet and config is self._config:
             self._live_at[key] = self._clock() + interval
         return ("changed" if done else "ok"), interval

@@ -21,6 +21,7 @@ from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
@@ -104,6 +105,7 @@ class Observer:
         memory: Memory | None = None,
         refusals: Callable[[Key], Mapping[str, Refusal]] = _none_refused,
         executor_answers: Callable[[Key], Mapping[str, ExecutorAnswer]] = _none_asked,
+        late: LateStatuses | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
@@ -111,7 +113,8 @@ class Observer:
         what was seen of the storage credentials of a table's attempts. ``applied`` is the
         executor's note of the authority that it has copied into namespaces. ``memory`` has what the
         watches bring. ``refusals`` returns the API server's refusals to make objects for a table's
-        attempts, ``executor_answers`` its answers about executors that do not come.
+        attempts, ``executor_answers`` its answers about executors that do not come. ``late``: what
+        the executor has not written yet.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -127,6 +130,7 @@ class Observer:
         self._wide = WideLooks(self._memory.clock)
         self._refusals = refusals
         self._executor_answers = executor_answers
+        self._late = late or LateStatuses()
 
     def configure(self, config: OperatorConfig) -> None:
         """Read by this configuration from now on, also in a look that is under way."""
@@ -145,7 +149,7 @@ class Observer:
             self._kubernetes.writers(namespace, name),
             self._namespace(namespace),
         )
-        writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
+        writers = tuple(self._late.known(key, sorted(named, key=lambda w: str(w["metadata"]["name"]))))
         # Both are read after the writers: a default that existed when a writer was created is known
         # to its first attempt. And before the pods: a ConfigMap that is there has its pod already,
         # or an admission in etcd.

@@ -82,6 +82,8 @@ class Player:
         self.world.make_table(**copy.deepcopy({**self.table, **more}))
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
+        if begin.get("late"):
+            self.world.statuses_wait()
         if self.kind != "bootstrap":
             self.world.run(lambda w: w.is_true(w.table, "Ready"))
         if self.kind == "overlaps":
@@ -128,7 +130,7 @@ class Player:
     def _operator_is_down(self, seconds: int) -> None:
         for _ in range(seconds):
             self.world.tick()
-        self.world.timers.clear()
+        self.world.forgets()
 
     def _operator_dies(self, after: int) -> None:
         self._look(crash_after=after)
@@ -199,8 +201,9 @@ class Player:
 
         A user who strips the finalizer off another one leaves no trace of it.
 
-        That is a driver in the second of its birth, which is made again under its number, and an
-        executor whose driver lives, which nobody waits for then (docs/operate/operations.md).
+        That is a driver in the first seconds of its life, which another operator makes again under
+        its number, and an executor whose driver lives, which nobody waits for then
+        (docs/operate/operations.md).
         """
         written = {
             entry.get("podUID")
@@ -389,6 +392,7 @@ def drawn(seed: int) -> History:
     for _ in range(chance.randint(5, 45)):
         name = chance.choices(names, weights)[0]
         steps.append((name, STEPS[name][1](chance)))
+    begin["late"] = chance.random() < 0.5  # drawn last: the rest stays what it was of this seed
     return History(kind, begin, tuple(steps))
 
 

@@ -55,6 +55,8 @@ class UpdateStatus(Action):
     name: str
     resource_version: str
     status: JsonDict
+    waits: bool = False
+    """Whether it may be written together with the next one, some seconds later."""
 
     @classmethod
     def of(cls, kind: str, obj: JsonDict, status: JsonDict) -> Self | None:

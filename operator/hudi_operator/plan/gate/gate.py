@@ -264,13 +264,13 @@ def next_gate(view: View, state: GateState, *, base: Gate | None = None, **chang
     return made.but(**changes)
 
 
-def _frozen(view: View, reason: str) -> Gate:
+def frozen_gate(view: View, reason: str) -> Gate:
     """The gate in force, frozen.
 
     It keeps the cluster of etcd that it was made in: an etcd that is not trusted does not replace
     that.
     """
-    return _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=reason)
+    return next_gate(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=reason)
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
@@ -364,15 +364,7 @@ def _freeze(view: View) -> PartialPlan | None:
     frozen = freeze_reason(view)
     if not frozen or (view.gate.state is GateState.FROZEN and is_mine(view)):
         return None
-<<<<<<< HEAD
-    return put(
-        view,
-        next_gate(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen),
-        f"freezing: {frozen}",
-    )
-=======
-    return _put(view, _frozen(view, frozen), f"freezing: {frozen}")
->>>>>>> dt22b
+    return put(view, frozen_gate(view, frozen), f"freezing: {frozen}")
 
 
 def _take_over(view: View) -> PartialPlan | None:
@@ -384,14 +376,7 @@ def _take_over(view: View) -> PartialPlan | None:
     if is_mine(view):
         return None
     if view.gate.state is GateState.FROZEN and view.gate.reason != RELEASED:
-<<<<<<< HEAD
-        kept = next_gate(
-            view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=view.gate.reason
-        )
-        return put(view, kept, "taking over the gate, which stays frozen")
-=======
-        return _put(view, _frozen(view, view.gate.reason), "taking over the gate, which stays frozen")
->>>>>>> dt22b
+        return put(view, frozen_gate(view, view.gate.reason), "taking over the gate, which stays frozen")
     base = view.gate if writers_left(view) or view.etcd.lock is not None else None
     taken = put(
         view,
@@ -500,11 +485,7 @@ def _close(view: View) -> PartialPlan | None:
 def _freeze_for_another_authority(view: View) -> PartialPlan | None:
     if report_error(view)[0] in OTHER_AUTHORITY and view.gate.state is GateState.OPEN:
         reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
-<<<<<<< HEAD
-        return put(view, next_gate(view, GateState.FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
-=======
-        return _put(view, _frozen(view, reason), f"freezing: {reason}")
->>>>>>> dt22b
+        return put(view, frozen_gate(view, reason), f"freezing: {reason}")
     return None
 
 
@@ -579,52 +560,3 @@ STEPS: Chain[View, PartialPlan] = Chain(
 """The steps of the gate; the first one that applies is taken. The gate opens when
 none before applies.
 """
-<<<<<<< HEAD
-=======
-
-
-def plan_release(view: View) -> PartialPlan:
-    """The gate of a HudiTable that is being deleted, or gives way to another one of its path.
-
-    Closed while writers stop, then frozen without an owner, so that the next HudiTable
-    takes it over.
-    """
-    if not is_mine(view):
-        return PartialPlan()
-    if view.gate.state is GateState.OPEN:
-        return _put(
-            view,
-            _value(
-                view,
-                GateState.CLOSED,
-                base=view.gate,
-                cluster_id=view.gate.cluster_id,
-                admitted=tuple(present_attempts(view)),
-            ),
-            "closing the gate of a deleted table",
-        )
-    if writers_left(view) or view.etcd.lock is not None:
-        return PartialPlan()
-    # Other writers may write from now on: the next HudiTable handles their pending instants. If
-    # etcd is not trusted, the next HudiTable does not change that.
-    value = _frozen(view, view.gate.reason if view.gate.state is GateState.FROZEN else RELEASED).but(
-        table="",
-        table_uid="",
-        restore_baseline="",
-        adopted=False,
-        reached=False,
-        gave_way=_gave_way(view),
-    )
-    return _put(view, value, "releasing the gate")
-
-
-def _gave_way(view: View) -> tuple[str, ...]:
-    """With this HudiTable as the last one, unless it has reached its table."""
-    me = view.table.ref.key
-    return () if reached(view) else (*(t for t in view.gate.gave_way if t != me), me)[-GAVE_WAY_LIMIT:]
-
-
-def released(view: View) -> bool:
-    """True when the gate no longer names this HudiTable."""
-    return not is_mine(view)
->>>>>>> dt22b

@@ -44,14 +44,10 @@ def release(view: View, summary: str, gave_way: tuple[str, ...] = ()) -> Partial
 
     Other writers may write from now on: the next HudiTable handles their pending instants.
     """
-    value = gate.next_gate(
-        view,
-        GateState.FROZEN,
-        base=view.gate,
-        cluster_id=view.gate.cluster_id,
+    reason = view.gate.reason if view.gate.state is GateState.FROZEN else gate.RELEASED
+    value = gate.frozen_gate(view, reason).but(
         table="",
         table_uid="",
-        reason=view.gate.reason if view.gate.state is GateState.FROZEN else gate.RELEASED,
         restore_baseline="",
         adopted=False,
         reached=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import keys, naming
@@ -32,6 +32,7 @@ from hudi_operator.plan.writers import (
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS
 from hudi_operator.plan.writers.runs import Progress, run_of
+from hudi_operator.plan.writers.starting_status import only_starts
 
 JsonDict = dict[str, Any]
 
@@ -359,7 +360,11 @@ def _not_started(view: View, writer: WriterView) -> str:
 
 def update(writer: WriterView, status: JsonDict) -> UpdateStatus | None:
     """The write of a status; None when nothing has changed."""
-    return UpdateStatus.of(naming.WRITER_KIND, writer.obj, status)
+    found = UpdateStatus.of(naming.WRITER_KIND, writer.obj, status)
+    if found is None or writer.spec is None:
+        return found
+    ready_deadline = writer.spec.ready_deadline_seconds is not None
+    return replace(found, waits=only_starts(writer.status, found.status, ready_deadline=ready_deadline))
 
 
 def events(
