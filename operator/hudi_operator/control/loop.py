@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -171,20 +172,26 @@ class Reconciler:
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < LONGEST_PAUSE_SECONDS
+        outcome = "changed" if done else "ok"
         if self._executor.has_news(key, observed):
             # Status shows the refusal at the next look.
-            return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
+            return outcome, min(NEWS_SECONDS, plan.requeue_seconds)
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
-        if left(plan, done):
-            interval = min(interval, COUNTS_SECONDS)
-        if (late := self._executor.statuses.late_in(key)) is not None:
-            interval = min(interval, max(NEWS_SECONDS, late))
+        interval = min(interval, self._status_due_in(key, plan, done))
         if quiet and config is self._config:
             self._live_at[key] = self._clock() + interval
-        return ("changed" if done else "ok"), interval
+        return outcome, interval
+
+    def _status_due_in(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> float:
+        """Seconds until a status that has not been written is written; infinite: there is none."""
+        late = self._executor.statuses.late_in(key)
+        return min(
+            COUNTS_SECONDS if left(plan, done) else math.inf,
+            max(NEWS_SECONDS, late) if late is not None else math.inf,
+        )
 
     def _half_done(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> list[act.Action]:
         """Log and return the actions that were done before a failure, or beside refused ones."""
