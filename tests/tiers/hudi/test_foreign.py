@@ -75,7 +75,6 @@ def test_the_first_instant_of_a_foreign_writer_is_shown(world: World, agent: Pro
     assert instant not in table.names("instant/")
     table.audited(
         [*rows(range(5), "a", "ours", 1), *rows(range(10, 15), "b", "foreign", 1)],
-        only=("rows", "origin", "files", "metadata"),
     )
 
 
@@ -111,7 +110,6 @@ def test_a_foreign_writer_rolls_back_what_a_living_one_has_pending(world: World,
     assert again.wait() == 0, again.log()[-4000:]
     table.audited(
         [*rows(range(5), "a", "ours", 2), *rows(range(10, 15), "b", "foreign", 1)],
-        only=("rows", "origin", "files", "metadata"),
     )
 
 
@@ -165,7 +163,7 @@ def test_several_foreign_writers_with_a_lock_of_their_own(world: World, agent: P
         *rows(range(10, 15), "s1", "foreign", 1),
         *rows(range(20, 25), "s2", "foreign", 1),
     ]
-    table.audited(expected, only=("rows", "origin", "files", "metadata"))
+    table.audited(expected)
 
 
 def locked_by(zookeeper: ZooKeeper, key: str) -> dict[str, str]:
