@@ -14,9 +14,7 @@ from tests.support.harness.compactions import OFF
 from tests.support.harness.in_its_write import done, stopped_in_its_write
 from tests.support.harness.local import (
     AGENT,
-    LOGS_ALONE,
     NOTHING,
-    SIDE_BY_SIDE,
     Process,
     Row,
     Table,
@@ -24,6 +22,7 @@ from tests.support.harness.local import (
     rows,
     until,
 )
+from tests.support.oracle import not_seen
 
 
 def keys(table: Table) -> Counter[tuple[int, str]]:
@@ -44,7 +43,10 @@ BUCKET = {"type": "MergeOnRead", "index": {"type": "Bucket", "buckets": 1}}
 FREE = {**BUCKET, "concurrency": {"mode": "NonBlocking"}}
 
 
-NOT_HELD: dict[str, Mapping[str, str]] = {"bucket-merge": LOGS_ALONE, "bucket-free": SIDE_BY_SIDE}
+NOT_HELD: dict[str, Mapping[str, str]] = {
+    "bucket-merge": not_seen("hudi-rs", "incremental"),
+    "bucket-free": not_seen("hudi-rs", "incremental", "overlap"),
+}
 
 
 @pytest.mark.parametrize(

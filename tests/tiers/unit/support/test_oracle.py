@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hudi_runtime.audit.report import Check, ok, unknown, unsettled, violated
+from hudi_runtime.audit.report import Check, not_asked, ok, unknown, unsettled, violated
 from tests.support import oracle
 
 WANTED = {"rows": "ok", "metadata": "ok"}
@@ -85,6 +85,14 @@ def test_a_check_is_left_out_for_a_reason_while_it_does_not_hold() -> None:
         left_out(*QUIET, metadata=why)
     with pytest.raises(AssertionError, match=r"rows: violated, wanted ok"):
         left_out(violated("rows", "a row is missing"), BUSY[1], metadata=why)
+
+
+def test_what_nobody_has_seen_may_be_anything() -> None:
+    """It is not asked, so that its outcome says nothing; its reason says that."""
+    why = oracle.not_seen("metadata")
+    assert {type(reason) for reason in why.values()} == {oracle.Unasked}
+    found = [BUSY[0], not_asked("metadata", "switched off")]
+    assert left_out(*found, **why) == tuple(found)
 
 
 @pytest.mark.parametrize(
