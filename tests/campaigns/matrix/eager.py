@@ -14,6 +14,7 @@ from hudi_operator.api import options
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from tests.campaigns.matrix.setup import LIMIT, Setup
 from tests.campaigns.matrix.workload import OLD, Batch, batch
+from tests.support.harness.local import REFUSED_WRITES
 
 POLICY = "hoodie.clean.failed.writes.policy"
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
@@ -67,9 +68,7 @@ def refused(setup: Setup) -> dict[str, Any]:
     assert not setup.instant(pending).pending, "what was inflight is committed, under its own instant"
     setup.quiet()
     expected = [(number, "a", "last" if number < 5 else "living", 3 if number < 5 else 2) for number in range(10)]
-    # Not "stray": a write that was refused leaves Hudi's heartbeat file of an instant
-    # that never was.
-    setup.audited(expected, schema=OLD, without="stray")
+    setup.audited(expected, schema=OLD, without=REFUSED_WRITES)
     return {"told": f"refused: {messages[0]}; at the storage: {messages[1]}", "counts": {"commits": 3, "conflicts": 0}}
 
 

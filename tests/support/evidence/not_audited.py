@@ -104,6 +104,19 @@ def found() -> dict[str, tuple[str, ...]]:
     return {file: tests for file, tests in named.items() if tests}
 
 
+def partial(text: str) -> tuple[int, ...]:
+    """Lines of a module that call the audit with `only`: checks are left out by name, with a reason
+    (`without` of `audited`), and by no list of those that are asked.
+    """
+    calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+    return tuple(
+        call.lineno
+        for call in calls
+        if {getattr(call.func, "attr", ""), getattr(call.func, "id", "")} & AUDITS
+        and any(given.arg == "only" for given in call.keywords)
+    )
+
+
 def listed(page: str) -> dict[str, tuple[str, ...]]:
     """The same as a page lists it. ValueError for a line without a reason, or twice for a file."""
     lines = page.splitlines()

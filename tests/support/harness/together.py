@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -209,11 +209,13 @@ class Together:
         """The table as the tests of the hudi tier see it."""
         return self.lake.table(table, path=self.path(table))
 
-    def audited(self, table: str, rows: Sequence[Row], *, without: Sequence[str] = (), **others: str) -> None:
-        """The oracle: every check but those in `without` is ok, those in `others`
-        have that outcome.
+    def audited(
+        self, table: str, rows: Sequence[Row], *, without: Mapping[str, str] = harness.NOTHING, **others: str
+    ) -> None:
+        """The oracle: every check is ok, those in `others` have that outcome, those in `without` do
+        not hold for the reason that is given.
         """
-        self.files(table).audited(rows, only=[name for name in harness.TITLES if name not in without], **others)
+        self.files(table).audited(rows, without=without, **others)
 
     def conform(self, *tables: str) -> None:
         """The protocol logs of operator, drivers and agents are whole and conform.

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from hudi_operator.api.spec import StorageSpec
-from hudi_runtime.audit import TITLES
 from tests.support import ROOT, quick_yaml
-from tests.support.harness.local import World, rows
+from tests.support.harness.local import OTHER_CLIENT, World, rows
 from tests.support.harness.metadata_server import Bucket
 from tests.support.harness.processes import until
 from tests.support.harness.sts_server import REGION, ROLE, StsServer
@@ -147,4 +146,4 @@ def test_an_account_of_google(world: World, bucket: Bucket) -> None:
     told = "".join(process.log() for process in (agent, writer, second)) + f"{error}{second.termination()}"
     assert not [token for token in (*of_agent.given, *of_writer.given) if token in told]
     table.spec = replace(table.spec, storage=StorageSpec(options=bucket.options))
-    table.audited(FIRST + SECOND, only=[title for title in TITLES if title != "hudi-rs"])
+    table.audited(FIRST + SECOND, without=OTHER_CLIENT)

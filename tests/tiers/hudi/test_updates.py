@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.harness.counting_writers import CODE, counting
-from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
+from tests.support.harness.local import AGENT, SIDE_BY_SIDE, Process, Table, World, rows, until
+from tests.support.oracle import not_seen
 
 pytestmark = pytest.mark.extra
 NON_BLOCKING = {
@@ -47,12 +48,11 @@ def counted(table: Table, wanted: dict[int, int], *, buckets: bool = False) -> N
 
     And everything else that the audit looks at.
 
-    `buckets`: of a NonBlocking table, whose commits stand side by side, and whose buckets of log
-    files alone hudi-rs does not read.
+    `buckets`: of a NonBlocking table.
     """
     due = [(id, "b" if id == 3 else "a", str(count), 1 + count) for id, count in wanted.items()]
     if buckets:
-        table.audited(due, only=[name for name in TITLES if name not in ("hudi-rs", "incremental", "overlap")])
+        table.audited(due, without=SIDE_BY_SIDE | not_seen("incremental"))
     else:
         table.audited(due)
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.harness.in_its_write import done, stopped_in_its_write
-from tests.support.harness.local import AGENT, TITLES, Process, Table, World, rows, until
+from tests.support.harness.local import AGENT, NOTHING, SIDE_BY_SIDE, Process, Table, World, rows, until
+from tests.support.oracle import not_seen
 
 NON_BLOCKING = {
     "type": "MergeOnRead",
@@ -40,14 +41,6 @@ def refused(writer: Process, said: str, kind: str = "ValidationFailed") -> None:
     assert (told["class"], told["commits"]) == (kind, 0), told
     assert said in told["message"], told
     assert not writer.protocol("abandon"), "no instant was begun for it"
-
-
-def audits(spec: dict[str, Any]) -> list[str]:
-    """Of a NonBlocking table, whose commits stand side by side, and whose buckets of log files
-    alone hudi-rs does not read.
-    """
-    left = ("hudi-rs", "incremental", "overlap") if "concurrency" in spec else ()
-    return [name for name in TITLES if name not in left]
 
 
 @pytest.mark.extra
@@ -155,7 +148,7 @@ def test_what_a_validation_has_read_is_compared(world: World, agent: Process, sp
             done(slow, conflicts=1)
         assert "HUDIOP-SNAPSHOT-MOVED" in slow.log()
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    table.audited(present, only=audits(spec))
+    table.audited(present, without=SIDE_BY_SIDE | not_seen("incremental") if spec else NOTHING)
 
 
 @pytest.mark.extra
@@ -178,7 +171,7 @@ def test_a_delete_is_compared_with_what_its_validation_has_read(world: World, ag
     assert (told["class"], told["conflicts"]) == ("ValidationFailed", 1), told
     assert "validation others: expected '1', found '2'" in told["message"]
     until("nothing is left pending", lambda: not table.pending(), alive=agent)
-    table.audited([*rows([1, 2], "a", "x", 1), *rows([3], "a", "y", 1)], only=audits(NON_BLOCKING))
+    table.audited([*rows([1, 2], "a", "x", 1), *rows([3], "a", "y", 1)], without=SIDE_BY_SIDE | not_seen("incremental"))
 
 
 @pytest.mark.extra

@@ -22,10 +22,11 @@ from pyarrow import parquet
 from hudi_runtime.table import timeline as tl
 from tests.support.harness import s3proxy
 from tests.support.harness.kubelet_words import unlike
-from tests.support.harness.local import Row, rows
+from tests.support.harness.local import NOTHING, SIDE_BY_SIDE, Row, rows
 from tests.support.harness.receiver import receiver
 from tests.support.harness.servers import Cluster, Etcd, wait_for
 from tests.support.harness.together import LONG, Together
+from tests.support.oracle import not_seen
 from tests.support.ports import own_address
 
 pytestmark = pytest.mark.timeout(900)
@@ -452,12 +453,7 @@ def test_two_writers_of_the_same_keys(whole: Together, name: str, spec: dict[str
         assert '"conflicts": 1' in json.dumps(driver.termination())
     newest = {row[0]: row for batch in (quick, slow) for row in batch}
     due = [newest[id] for id in sorted(newest)]
-    # Commits of one file group stand side by side; its buckets may have log files alone, which
-    # hudi-rs does not read
-    if name == "aside":
-        whole.audited(name, due, without=["hudi-rs", "incremental"], overlap="not asked")
-    else:
-        whole.audited(name, due)
+    whole.audited(name, due, without=SIDE_BY_SIDE | not_seen("incremental") if name == "aside" else NOTHING)
     whole.conform(name)
 
 

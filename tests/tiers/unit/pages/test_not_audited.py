@@ -38,6 +38,27 @@ def test_an_audit_is_found_in_what_a_test_uses(text: str, silent: tuple[str, ...
     assert not_audited.without(text) == silent
 
 
+def test_no_audit_is_asked_in_part() -> None:
+    """Each asks every check; one that does not hold is named with the reason."""
+    own = {"tests/support/harness/local.py", "tests/tiers/hudi/test_audit.py"}  # `audited` itself; tests of the audit
+    files = (str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("*.py")))
+    read = {file: not_audited.partial((ROOT / file).read_text(encoding="utf-8")) for file in files if file not in own}
+    assert {file: lines for file, lines in read.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("table.audited([], only=CHECKS)\n", (1,)),
+        ("x = 1\naudit(spark, path, only=['rows'])\n", (2,)),
+        ("table.audited([], without={'rows': 'they are compared above'})\n", ()),
+        ("sign(only=True)\n", ()),
+    ],
+)
+def test_an_audit_in_part_is_found(text: str, lines: tuple[int, ...]) -> None:
+    assert not_audited.partial(text) == lines
+
+
 def test_each_line_says_why() -> None:
     page = f"x\n\n{not_audited.HEAD}\n|---|---|---|\n{{}}\n\nmore | text | here\n"
     assert not_audited.listed(page.format("| `hudi/test_a.py` | test_b, test_a | because |")) == {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hudi_runtime.audit.report import Check, ok, unknown, unsettled, violated
+from hudi_runtime.audit.report import Check, not_asked, ok, unknown, unsettled, violated
 from tests.support import oracle
 
 WANTED = {"rows": "ok", "metadata": "ok"}
@@ -70,3 +70,39 @@ def test_an_outcome_that_is_wanted_is_an_answer() -> None:
     assert settled(audits, WANTED | {"metadata": "unknown"}) == BUSY
     with pytest.raises(AssertionError, match=r"asked for \['rows'\], the audit has \['metadata', 'rows'\]"):
         settled(audits, {"rows": "ok"})
+
+
+def left_out(*checks: Check, **why: str) -> Sequence[Check]:
+    return oracle.settled(
+        lambda: checks, lambda checks: [check.to_dict() for check in checks], {"rows": "ok"}, without=why, pause=0
+    )
+
+
+def test_a_check_is_left_out_for_a_reason_while_it_does_not_hold() -> None:
+    why = "a clean runs for ever"
+    assert left_out(*BUSY, metadata=why) == tuple(BUSY)
+    with pytest.raises(AssertionError, match=rf"metadata: left out \({why}\), but it holds"):
+        left_out(*QUIET, metadata=why)
+    with pytest.raises(AssertionError, match=r"rows: violated, wanted ok"):
+        left_out(violated("rows", "a row is missing"), BUSY[1], metadata=why)
+
+
+def test_what_nobody_has_seen_may_be_anything() -> None:
+    """It is not asked, so that its outcome says nothing; its reason says that."""
+    why = oracle.not_seen("metadata")
+    assert {type(reason) for reason in why.values()} == {oracle.Unasked}
+    found = [BUSY[0], not_asked("metadata", "switched off")]
+    assert left_out(*found, **why) == tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ({"metadata": ""}, "metadata: left out for the reason '': it needs a sentence"),
+        ({"metadata": "not asked"}, "metadata: left out for the reason 'not asked': it needs a sentence"),
+        ({"meta": "a clean runs for ever"}, "meta: there is no such check of the audit; there are rows, origin"),
+    ],
+)
+def test_no_check_is_left_out_without_a_reason(why: dict[str, str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        left_out(*BUSY, **why)
