@@ -89,8 +89,9 @@ def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> tup
 
 
 def nullable(kind: Any) -> Any:
-    """The type with null allowed in each of its parts: Spark casts to no type that allows less
-    inside than what is cast, although no value is null (F608).
+    """The type with null allowed in each of its parts.
+
+    Spark casts nothing to a type that allows less inside, although no value is null (F608).
     """
     if isinstance(kind, StructType):
         return StructType([StructField(one.name, nullable(one.dataType), True) for one in kind.fields])
