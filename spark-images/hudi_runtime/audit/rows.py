@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
-from pyspark.sql.types import MapType, StructType
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from hudi_contract.words import InsertConflicts
 from hudi_runtime.audit.facts import Commit, Facts, is_data_file
@@ -71,9 +71,9 @@ def user_columns(frame: DataFrame) -> list[str]:
 def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> tuple[int, int, list[str]]:
     """Number of rows only on the left, of rows only on the right (with duplicates), and examples.
 
-    The right side is cast to the types of the left.
+    The right side is cast to the types of the left, in which null may be anywhere.
     """
-    types = {field.name: field.dataType for field in left.schema.fields}
+    types = {field.name: nullable(field.dataType) for field in left.schema.fields}
     ours = left.select(*(_comparable(left, name, types[name]) for name in columns), sql.lit(1).alias("__n"))
     theirs = right.select(*(_comparable(right, name, types[name]) for name in columns), sql.lit(-1).alias("__n"))
     odd = ours.unionByName(theirs).groupBy(*columns).agg(sql.sum("__n").alias("__n")).where("__n <> 0").persist()
@@ -86,6 +86,20 @@ def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> tup
         odd.unpersist()
     sentences = [f"{abs(n)} × {'only there' if n < 0 else 'only here'}: {row}" for n, row in shown]
     return int(counts["l"] or 0), int(counts["r"] or 0), sentences
+
+
+def nullable(kind: Any) -> Any:
+    """The type with null allowed in each of its parts.
+
+    Spark casts nothing to a type that allows less inside, although no value is null (F608).
+    """
+    if isinstance(kind, StructType):
+        return StructType([StructField(one.name, nullable(one.dataType), True) for one in kind.fields])
+    if isinstance(kind, ArrayType):
+        return ArrayType(nullable(kind.elementType), True)
+    if isinstance(kind, MapType):
+        return MapType(nullable(kind.keyType), nullable(kind.valueType), True)
+    return kind
 
 
 def _comparable(frame: DataFrame, name: str, wanted: Any) -> Any:

@@ -10,7 +10,20 @@ HUDI = "tests/tiers/hudi/test_values.py"
 FILES = "tests/tiers/hudi/test_files.py"
 MANIFESTS = "operator/hudi_operator/manifests/spark_conf.py"
 
+AUDIT = "tests/tiers/unit/runtime/audit/test_audit.py"
+
 VALUES = (
+    mutation(
+        "rows-without-null-inside-are-not-known",
+        "F608",
+        "the audit compares rows in types that Spark casts nothing to",
+        Edit(
+            "spark-images/hudi_runtime/audit/rows.py",
+            "[StructField(one.name, nullable(one.dataType), True) for one in kind.fields]",
+            "[StructField(one.name, nullable(one.dataType), one.nullable) for one in kind.fields]",
+        ),
+        f"{AUDIT}::test_rows_are_compared_by_types_in_which_null_may_be_anywhere",
+    ),
     mutation(
         "files-leave-the-table",
         "F39",

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField, StructType
 
 from hudi_runtime.audit import structure
 from hudi_runtime.audit.command import arguments, hudi_rs_options, pairs
@@ -17,7 +18,7 @@ from hudi_runtime.audit.facts import Commit, Facts, Keys, instant_of, is_data_fi
 from hudi_runtime.audit.keys import from_etcdctl
 from hudi_runtime.audit.reader import commit, deleted_by
 from hudi_runtime.audit.report import TITLES, Outcome, Report, not_asked, ok, unknown, violated
-from hudi_runtime.audit.rows import for_hudi_rs, hudi_rs_cannot, read, retained_from, windows
+from hudi_runtime.audit.rows import for_hudi_rs, hudi_rs_cannot, nullable, read, retained_from, windows
 from hudi_runtime.table import timeline as tl
 
 A, A_DONE = "20260101000000100", "20260101000000200"
@@ -426,3 +427,15 @@ def test_rows_are_read_without_data_skipping() -> None:
         "hoodie.datasource.read.file.index.listing.mode": "eager",
         "hoodie.datasource.query.type": "incremental",
     }
+
+
+def test_rows_are_compared_by_types_in_which_null_may_be_anywhere() -> None:
+    """F608: of a value without null Spark says that it has none; a cast to that is refused."""
+
+    def all_of(null: bool) -> StructType:
+        inner = StructType([StructField("a", IntegerType(), null)])
+        names = MapType(StringType(), ArrayType(inner, null), null)
+        return StructType([StructField("s", inner, null), StructField("m", names, null)])
+
+    assert nullable(all_of(null=False)) == all_of(null=True)
+    assert nullable(IntegerType()) == IntegerType()
