@@ -1,8 +1,8 @@
 """Names of the JVM's classes, which Python looks up once.
 
-py4j asks the JVM anew for each part of a name: for `jvm.org.apache.hudi.Foo` whether `org`,
-`org.apache` and `org.apache.hudi` are classes. They are not, and each answer costs a search through
-all jars of the class path: this was an eighth of the driver's processor time of a small commit.
+py4j asks the JVM anew for each part of a name: for `jvm.java.util.List` whether `java` and
+`java.util` are classes. They are not, and each answer costs a search through all jars of the class
+path: this was an eighth of the driver's processor time of a small commit.
 """
 
 from __future__ import annotations
