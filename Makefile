@@ -5,7 +5,7 @@ CACHE := $(or $(HUDI_OPERATOR_CACHE),$(HOME)/.cache/hudi-operator)
 export PATH := $(CACHE)/venv/bin:$(CACHE)/bin:$(PATH)
 export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/spark-images
 
-.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-etcd bench-launches bench-starvation bench-priority bench-commits certify
+.PHONY: help preflight deps up down status purge purge-cache images demo test test-all lint fmt site model alerts crashes chart manifests matrix values history faults faults-setup prove-stock-hudi paused-writers kills chaos mutations bench bench-lock bench-keys bench-etcd bench-launches bench-starvation bench-priority bench-commits certify
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,11 +92,12 @@ paused-writers: faults-setup ## the runs and the search behind docs/design/pause
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) python -m tests.campaigns.faults paused-writer publication-on-the-wire client-times-out after-the-drain
 	@tests/run model
 
-bench: faults-setup ## performance: launches beside kubeflow/spark-operator by turns, a crash in the middle; 50 and 300 writers, at rest and as they end; commits of ten rows beside stock Hudi; about 35 minutes on a quiet machine; continues; writes docs/results/performance.md
+bench: faults-setup ## performance: launches beside kubeflow/spark-operator by turns, a crash in the middle; 50 and 300 writers, at rest and as they end; a look beside up to 10,000; commits of ten rows beside stock Hudi; about 40 minutes on a quiet machine; continues; writes docs/results/performance.md
 	@hack/build/build-binaries kube kubectl etcd spark-operator
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.side_by_side $(BENCH)
 	@for writers in 50 300; do PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python \
 	  python -m tests.campaigns.bench.launches --keep --writers $$writers --tables $$writers || exit; done
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.looks --keep
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.commits
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.performance
 
@@ -123,6 +124,12 @@ bench-priority: faults-setup ## how long small, important commits take, alone an
 
 bench-commits: faults-setup ## what a commit of ten rows costs, ours and stock Hudi's: requests, calls of etcd, Spark jobs, seconds, processor time; ten minutes on a quiet machine; writes docs/results/raw/bench/commits.json
 	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.bench.commits
+
+alerts: ## each alert on a cluster in which its fault was made, with the commands of its runbook; ten minutes; continues where it was cut off (ALERTS="--only 'HudiTable.*'"); writes docs/results/alerts.md
+	@hack/setup/deps all
+	@hack/setup/venv >/dev/null
+	@hack/build/build-binaries kube kubectl etcd helm versitygw
+	@PYTHONPATH=$(PYTHONPATH):$(CURDIR) PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python python -m tests.campaigns.alerts $(ALERTS)
 
 crashes: faults-setup ## every write of the operator x every way it can go wrong; continues where it was interrupted (CRASHES="--workers 4 --minutes 30")
 	@hack/build/build-binaries kube kubectl

@@ -20,6 +20,7 @@ JARS=$CACHE/jars          # Hudi's bundle, S3, GCS, Kafka and Avro jars (hack/ja
 KAFKA=$CACHE/kafka        # the broker that tests start (hack/jars/fetch-kafka)
 HDFS=$CACHE/hdfs          # the HDFS cluster that tests start (hack/jars/fetch-hdfs)
 HIVE=$CACHE/hive          # the Hive Metastore that tests start (hack/jars/fetch-hive)
+REGISTRY=$CACHE/registry  # the registry of schemas that tests start (hack/jars/fetch-registry)
 QUINT=$CACHE/quint        # the simulator of docs/design/spec (hack/quint/fetch-quint)
 VENV=$CACHE/venv          # Python for development and tests (hack/setup/venv)
 if [ "$HUDI_OPERATOR_CLUSTER" = hudi ]; then CLUSTER=$CACHE/cluster; else CLUSTER=$CACHE/cluster-$HUDI_OPERATOR_CLUSTER; fi

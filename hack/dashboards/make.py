@@ -164,7 +164,7 @@ def overview() -> dashboard.Dashboard:
     by_state = f"sum by (state) (hudi_operator_writers{{{JOB}}})"
     made = made.with_panel(lines("Writers by state", (by_state, "{{state}}"), stacked=True))
     started = f"sum(increase(hudi_operator_attempts_total{{{JOB}}}[$__rate_interval]))"
-    ended = f"sum by (class) (increase(hudi_operator_attempts_ended_total{{{JOB}}}[$__rate_interval]))"
+    ended = f"sum by (class) (increase(hudi_operator_attempts_ended_total{{{JOB}}}[$__rate_interval])) > 0"
     made = made.with_panel(lines("Attempts", (started, "started"), (ended, "ended: {{class}}")))
     waiting = f"topk(10, time() - hudi_operator_writer_waiting_since_timestamp_seconds{{{JOB}}})"
     made = made.with_panel(lines("Writers that wait for their turn (top 10)", (waiting, legend), unit="s"))
@@ -180,7 +180,7 @@ def overview() -> dashboard.Dashboard:
     made = made.with_panel(lines("Locks that are held for long", (held, top), unit="s"))
 
     made = made.with_row(dashboard.Row("Fencing"))
-    fences = f"sum by (reason) (increase(hudi_operator_fences_total{{{JOB}}}[$__rate_interval]))"
+    fences = f"sum by (reason) (increase(hudi_operator_fences_total{{{JOB}}}[$__rate_interval])) > 0"
     made = made.with_panel(lines("Fenced processes", (fences, "{{reason}}"), stacked=True))
     settling = f"sum by (phase) (hudi_operator_settling{{{JOB}}})"
     made = made.with_panel(lines("Dead processes that are being settled", (settling, "{{phase}}"), stacked=True))
@@ -295,15 +295,18 @@ def operator() -> dashboard.Dashboard:
             span=4,
         )
     )
-    made = made.with_panel(number("Replicas", f"count(hudi_operator_build_info{{{JOB}}})", span=4))
-    made = made.with_panel(number("Tables", f"sum(hudi_operator_tables{{{JOB}}})", span=4))
+    made = made.with_panel(number("Replicas", f"count(hudi_operator_build_info{{{JOB}}})", span=3))
+    made = made.with_panel(number("Tables", f"sum(hudi_operator_tables{{{JOB}}})", span=3))
     ends = f"min(hudi_operator_certificate_expiration_timestamp_seconds{{{JOB}}}) - time()"
     soon = [(None, "red"), (129600.0, "green")]
     made = made.with_panel(number("Next certificate expires in", ends, unit="s", steps=soon, span=4))
     clock = f"max(abs(hudi_operator_api_clock_offset_seconds{{{JOB}}}))"
     made = made.with_panel(number("Clocks differ by", clock, unit="s", steps=[(None, "green"), (5.0, "red")], span=4))
     agents = f"sum(increase(hudi_operator_agents_total{{{JOB}}}[$__range]))"
-    made = made.with_panel(number("Agents started", agents, span=4))
+    made = made.with_panel(number("Agents started", agents, span=3))
+    settings = f"min(hudi_operator_config_in_force{{{JOB}}})"
+    in_force = [(None, "red"), (1.0, "green")]
+    made = made.with_panel(number("Configuration in force", settings, steps=in_force, span=3))
 
     made = made.with_row(dashboard.Row("Reconciles"))
     outcomes = f"sum by (outcome) (rate(hudi_operator_reconciles_total{{{JOB}}}[$__rate_interval]))"
@@ -319,7 +322,7 @@ def operator() -> dashboard.Dashboard:
     made = made.with_panel(lines("Lag of the event loop, 99th percentile", (lag, "{{pod}}"), unit="s", span=6))
 
     made = made.with_row(dashboard.Row("API server"))
-    codes = f"sum by (verb, code) (rate(hudi_operator_api_requests_total{{{JOB}}}[$__rate_interval]))"
+    codes = f"sum by (verb, code) (rate(hudi_operator_api_requests_total{{{JOB}}}[$__rate_interval])) > 0"
     made = made.with_panel(lines("Requests per second", (codes, "{{verb}} {{code}}"), unit="cps", stacked=True))
     slow = quantile(0.99, "hudi_operator_api_request_seconds", "verb", JOB)
     made = made.with_panel(lines("Duration of a request, 99th percentile", (slow, "{{verb}}"), unit="s"))

@@ -23,6 +23,30 @@ fetch() {
   echo "$directory"
 }
 
+# fetch_archive NAME POM DIRECTORY SIZE: as fetch, for the one .tar.gz that POM copies; DIRECTORY has what is in it.
+fetch_archive() {
+  local name=$1 pom=$2 directory=$3 size=$4 sums key
+  sums=$(dirname "$pom")/checksums.sha256
+  key=$(hash_of "$pom" "$sums")
+  if [ "$(cat "$directory/.key" 2>/dev/null)" != "$key" ]; then
+    say "$name: resolving with Maven (about $size)"
+    rm -rf "$directory.new"
+    mvn -q -B --strict-checksums -f "$pom" package -Djars.directory="$directory.new" >&2
+    if [ -n "${JARS_PIN:-}" ]; then
+      (cd "$directory.new" && LC_ALL=C sha256sum -- *.tar.gz) >"$sums"
+      key=$(hash_of "$pom" "$sums")
+    fi
+    (cd "$directory.new" && sha256sum --check --strict --quiet "$sums" >&2) ||
+      die "$directory.new: the archive is missing or is not the one that $sums has; see above"
+    tar -xzf "$directory.new"/*.tar.gz -C "$directory.new" --no-same-owner
+    rm -f "$directory.new"/*.tar.gz
+    echo "$key" >"$directory.new/.key"
+    rm -rf "$directory" "$(dirname "$pom")/target"
+    mv "$directory.new" "$directory"
+  fi
+  echo "$directory"
+}
+
 # check_jars DIRECTORY SUMS: its jars are those that SUMS lists, with these contents, and no others.
 check_jars() {
   local unlisted

@@ -42,6 +42,7 @@ ALLOWED_HUDI = (
 _IDENTITY = "the operator decides who runs what and where"
 _GUARD = "the guarded storage of the table must not be replaced"
 _CODE = "code is added through the image, not by options"
+_DEPS = "code and files are added through the image or by spec.deps, not by options"
 _ZONE = (
     "a writer's session is in UTC (F95): set the zone of a source's times in source.files.options.timeZone, that "
     "of a column with to_utc_timestamp in SQL"
@@ -87,8 +88,8 @@ OWNED_SPARK = (
     Rule("spark.sql.catalog*", _CODE),
     Rule("spark.serializer", _CODE),
     Rule("spark.kryo*", _CODE),
-    Rule("spark.jars*", _CODE),
-    Rule("spark.files*", _CODE),
+    Rule("spark.jars*", _DEPS),
+    Rule("spark.files*", _DEPS),
     Rule("spark.archives*", _CODE),
     Rule("spark.*class*", _CODE),
     Rule("spark.*plugin*", _CODE),

@@ -101,3 +101,19 @@ class AssignmentRecord(Record):
     services: Mapping[str, ServiceOrder] = field(default_factory=dict)
     """Keyed by a value of `Service`."""
     lock: Durations | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRecord(Record):
+    """The same place, of a path that the agent only tries to reach.
+
+    It lacks what every assignment has, so an agent of an earlier release refuses it.
+    """
+
+    id: str = field(metadata={"name": "T"})
+    """Id of the trial."""
+    path: str
+    table: str
+    """namespace/name of the HudiTable."""
+    trial: bool
+    """True."""

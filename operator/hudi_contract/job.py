@@ -99,6 +99,15 @@ class Hudi(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KafkaRegistry(Record):
+    """A registry that knows with which schema a value was written."""
+
+    url: str
+    folder: str = ""
+    """Directory with the Secret's keys as files; empty: there is no Secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KafkaValue(Record):
     """The format of a Kafka record's value."""
 
@@ -107,6 +116,8 @@ class KafkaValue(Record):
     schema: str = ""
     metadata: bool = False
     """Topic, partition, offset and so on as columns."""
+    registry: KafkaRegistry | None = field(default=None, metadata=LEFT_OUT)
+    """None: values have no header of a registry."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +128,16 @@ class KafkaSecurity(Record):
     mechanism: str = ""
     folder: str = ""
     """Directory with the Secret's keys as files; empty: there is no Secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaBadRecords(Record):
+    """What is done with records that cannot be written."""
+
+    action: str
+    """`Fail`, `Drop` or `SetAside`."""
+    max_per_commit: Count
+    """More of them in one commit fail the attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +155,8 @@ class Kafka(Record):
     value: KafkaValue
     security: KafkaSecurity = field(default_factory=KafkaSecurity)
     options: Mapping[str, str] = field(default_factory=dict)
+    on_bad_record: KafkaBadRecords | None = field(default=None, metadata=LEFT_OUT)
+    """None: they fail the attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,10 +273,32 @@ class Validation(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Application(Record):
-    """A user's program that does its own writes."""
+    """A user's program that does its own writes.
 
-    main_file: str
+    A Python file, a Python module, or a main class of the JVM (exactly one is set).
+    """
+
+    main_file: str = ""
     arguments: tuple[str, ...] = ()
+    module: str = field(default="", metadata=LEFT_OUT)
+    main_class: str = field(default="", metadata=LEFT_OUT)
+    jar: str = field(default="", metadata=LEFT_OUT)
+    """With `main_class`: the jar that has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependencies(Record):
+    """What user code brings along: files of the image (`local:///…`) or of a store."""
+
+    jars: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    py_files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """`group:artifact:version` each."""
+    exclude_packages: tuple[str, ...] = ()
+    """`group:artifact` each: left out of what packages depend on."""
+    mirror: str = ""
+    """Maven repository that packages come from; empty: there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,6 +347,7 @@ class JobRecord(Record):
     """Whether a batch without rows may replace the rows of the table."""
     validations: tuple[Validation, ...] = ()
     application: Application | None = None
+    deps: Dependencies | None = field(default=None, metadata=LEFT_OUT)
     conflict: ConflictPolicy = field(default_factory=ConflictPolicy)
     partitions: tuple[str, ...] = ()
     """Patterns of the partition paths that it may write, without field names; empty: any."""

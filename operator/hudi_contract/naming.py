@@ -112,6 +112,14 @@ def table_id(path: str) -> str:
     return hashlib.sha256(canonical_path(path).encode()).hexdigest()[:_TABLE_ID_DIGITS]
 
 
+def trial_id(table_uid: str) -> str:
+    """Id of the range in which the agent of a HudiTable, by uid, says that it reaches the table.
+
+    It has the form of a table's id, and no path has it: nobody finds a path with this hash.
+    """
+    return hashlib.sha256(f"trial/{table_uid}".encode()).hexdigest()[:_TABLE_ID_DIGITS]
+
+
 def driver_pod_name(writer_name: str, writer_uid: str, number: int) -> str:
     """``<writer, at most 40>-<first 8 of uid>-<number>``.
 

@@ -152,12 +152,18 @@ class AttemptReport(Record):
     last_completion_time: Time = ""
     conflicts: tuple[ConflictReport, ...] = ()
     """The last 10."""
+    conflict_count: Count = field(default=0, metadata=LEFT_OUT)
+    """Number of all of them; a process of an older version does not tell it."""
     turn: Turn | None = field(default=None, metadata=LEFT_OUT)
     """None: it does not take turns (an application)."""
     waiting: Count = 0
     """Backlog that the last read of the source left for later commits: files, commits, offsets."""
     caught_up: bool = False
     """A streaming run caught up with its source at least once."""
+    bad_records: Count = field(default=0, metadata=LEFT_OUT)
+    """Records that the writer's commits left out, up to the last one that the attempt knows
+    (`onBadRecord`).
+    """
     resumed_ms: Ms = field(default=0, metadata=LEFT_OUT)
     """Time at which a streaming run that had caught up last found new input.
 
@@ -233,3 +239,5 @@ class TerminationMessage(Record):
     conflicts: Count = 0
     waiting: Count = 0
     caught_up: bool = False
+    bad_records: Count = field(default=0, metadata=LEFT_OUT)
+    """As in `AttemptReport`."""

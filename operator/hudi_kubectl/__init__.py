@@ -6,7 +6,8 @@ kubectl's. It needs Python 3.9 and nothing else. `cluster` runs kubectl, `object
 `lanes` has more of it than fits a terminal, `report` puts it into a bundle for support, without
 secrets. `commands` only read, `verbs` change something (each by one patch, `changing`; `waiting`
 follows its progress), `auditing` starts a Job. `etcd` and `restoring` maintain the release's etcd,
-which `release` describes. `importing` and the folder `streamer` translate jobs, and ask no cluster.
+which `release` describes; `purging` deletes what deleted tables have left in namespaces.
+`importing` and the folder `streamer` translate jobs, and ask no cluster.
 The only package of this repository that they use is `hudi_contract`, for the names of secrets, the
 rules for options and the defaults of namespaces: they read the API, and know nothing of the
 operator's code. The enums of the contract need Python 3.11: a test compares the words that `lanes`,

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hudi_kubectl import auditing, commands, etcd, importing, restoring, verbs
+from hudi_kubectl import auditing, commands, etcd, importing, purging, restoring, verbs
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import DRY_RUN, Failed, Kubectl
 from hudi_kubectl.screen import Screen, printable, wants_colour
@@ -45,19 +45,21 @@ _NAMED: dict[str, tuple[str, bool, bool]] = {
     "metadata-table": ("turn a metadata table on or off, set its indexes, rebuild it", True, False),
     "adopt": ("decide about a table that exists already: adopt it, name instants to roll back", True, False),
     "unfreeze": ("accept the state of etcd for a frozen table", True, False),
+    "take-over": ("take the path of a HudiTable that is gone", True, False),
     "attest": ("say that a pod on a lost node has ended", True, False),
     "audit": ("check a table: rows, files and timeline; a Job that only reads", True, True),
     "report": ("a bundle for support, without secrets", True, True),
-    "etcd": ("backup, restore, defragmentation and members of the release's etcd", False, False),
+    "etcd": ("backup, restore, defragmentation, members and leftovers of the release's etcd", False, False),
+    "purge": ("delete what deleted tables have left in namespaces without tables", False, False),
     "import": ("a HoodieStreamer job as a HudiTable and a HudiWriter, without a cluster", False, False),
 }
 """Per command: its help; whether it takes tables, and writers (for completion)."""
 _CHANGES = (
     "suspend", "resume", "restart", "savepoint", "delete-savepoint", "hold", "unhold", "restore", "service",
-    "metadata-table", "adopt", "unfreeze", "attest",
+    "metadata-table", "adopt", "unfreeze", "take-over", "attest",
 )  # fmt: skip
 """Commands that change an object."""
-_ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "attest")
+_ASKED = ("delete-savepoint", "restore", "adopt", "unfreeze", "take-over", "attest")
 """Commands that ask before they do something that cannot be undone."""
 _TAKES_MORE = ("import", "audit")
 """Commands that hand on what follows `--`."""
@@ -126,6 +128,12 @@ def _dry_run_option(one: argparse.ArgumentParser, text: str) -> None:
 
 def _of_status(one: argparse.ArgumentParser) -> None:
     one.add_argument("-A", "--all-namespaces", action="store_true")
+
+
+def _of_purge(one: argparse.ArgumentParser) -> None:
+    one.add_argument("-A", "--all-namespaces", action="store_true")
+    one.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    _dry_run_option(one, "client or server: only show what is left")
 
 
 def _of_timeline(one: argparse.ArgumentParser) -> None:
@@ -240,6 +248,7 @@ def _of_etcd(one: argparse.ArgumentParser) -> None:
     one.add_argument("--from", dest="source", default="", metavar="FILE", help="of restore: name of the backup there")
     text = "of restore: also as a cluster that no table's marker names"
     one.add_argument("--another-cluster", action="store_true", help=text)
+    one.add_argument("--id", default="", metavar="ID", help="of forget: the table's id, as tables prints it")
     text = "of restore, for each member (default: 10m)"
     one.add_argument("--timeout", type=duration, default=600, metavar="DURATION", help=text)
     one.add_argument("-y", "--yes", action="store_true", help="do not ask")
@@ -274,6 +283,7 @@ _OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "attest": _of_attest,
     "audit": _of_audit,
     "etcd": _of_etcd,
+    "purge": _of_purge,
     "import": _of_import,
 }
 """Completions of a command's arguments besides names and the common options."""
@@ -403,6 +413,9 @@ def _look(kubectl: Kubectl, screen: Screen, said: argparse.Namespace, more: Sequ
         "report": lambda: commands.make_report(kubectl, screen, said.name, said.file, said.lines),
         "plan": lambda: _plan(kubectl, screen, said.filename),
         "etcd": lambda: _etcd(kubectl, screen, said),
+        "purge": lambda: purging.purge(
+            kubectl, screen, How(said.dry_run, yes=said.yes), everywhere=said.all_namespaces
+        ),
         "audit": lambda: auditing.audit(
             kubectl,
             screen,
@@ -435,6 +448,10 @@ def _etcd(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
         return restoring.restore(kubectl, screen, wanted, how)
     if said.action in ("add-member", "promote-member"):
         return (etcd.add_member if said.action == "add-member" else etcd.promote_member)(kubectl, screen, how)
+    if said.action == "forget":
+        return etcd.forget(kubectl, screen, said.id, how)
+    if said.action == "tables":
+        return etcd.tables(kubectl, screen)
     if said.action == "defragment":
         return etcd.defragment(kubectl, screen, said.least, interrupt=said.interrupt, how=how)
     return etcd.members(kubectl, screen)
@@ -483,6 +500,7 @@ def _change(kubectl: Kubectl, screen: Screen, said: argparse.Namespace) -> int:
         ),
         "adopt": lambda: verbs.adopt(kubectl, screen, name, said.instants, how),
         "unfreeze": lambda: verbs.unfreeze(kubectl, screen, name, how),
+        "take-over": lambda: verbs.take_over(kubectl, screen, name, how),
         "attest": lambda: verbs.attest(
             kubectl, screen, name, said.pod, said.statement, uid=said.uid, node=said.node, how=how
         ),

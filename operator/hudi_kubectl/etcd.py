@@ -17,10 +17,10 @@ from typing import Any
 from hudi_kubectl import release
 from hudi_kubectl.changing import How, confirm
 from hudi_kubectl.cluster import Failed, Kubectl
-from hudi_kubectl.objects import JsonDict
+from hudi_kubectl.objects import TABLE, JsonDict
 from hudi_kubectl.screen import Screen
 
-ACTIONS = ("backup", "restore", "defragment", "members", "add-member", "promote-member")
+ACTIONS = ("backup", "restore", "defragment", "members", "add-member", "promote-member", "tables", "forget")
 MOST_MEMBERS = 3
 _DIGEST_BYTES = 32
 
@@ -116,6 +116,74 @@ def members(kubectl: Kubectl, screen: Screen) -> int:
     ]
     screen.table(("MEMBER", "IS", "VERSION", "REVISION", "SIZE", "UNUSED"), rows)
     return 0
+
+
+def tables(kubectl: Kubectl, screen: Screen) -> int:
+    """Show whose keys etcd has although no HudiTable of this cluster has that path."""
+    found = _left(kubectl, release.identity(kubectl))
+    if screen.as_json:
+        screen.give({"tables": found})
+        return 0
+    if not found:
+        screen.say("every key is one of a HudiTable")
+        return 0
+    rows = [
+        (str(one["id"]), _is(one), str(one["table"] or "-"), str(one["keys"]), str(one["path"] or "-")) for one in found
+    ]
+    screen.table(("ID", "IS", "GATE NAMES", "KEYS", "PATH"), rows)
+    return 0
+
+
+def forget(kubectl: Kubectl, screen: Screen, id: str, how: How) -> int:
+    """Delete the keys of a table that no HudiTable has any more."""
+    place = release.identity(kubectl)
+    one = next((each for each in _left(kubectl, place) if each["id"] == id), None)
+    if one is None:
+        raise Failed(
+            f"--id {id or 'ID'}: etcd has nothing of that id, or a HudiTable has it (kubectl hudi etcd tables)"
+        )
+    confirm(
+        f"{one['keys']} keys of {one['path'] or 'a trial'} are deleted for good. You say that no other cluster with "
+        "this etcd has a HudiTable of that path. Where the table's files are still there, its marker names a lock that "
+        "is gone then, and a person has to decide before it is written to again.",
+        how,
+    )
+    done: JsonDict = json.loads(release.upkeep(kubectl, place, ["forget", f"--id={id}"]).stdout)
+    if screen.as_json:
+        screen.give(done)
+        return 0
+    screen.say(f"{id}: {done['deleted']} keys deleted")
+    return 0
+
+
+def _left(kubectl: Kubectl, place: str) -> list[JsonDict]:
+    """What etcd has of ids that are neither of a HudiTable's path nor of its trial.
+
+    etcd is read first: a HudiTable that comes meanwhile is listed.
+    """
+    found: list[JsonDict] = json.loads(release.upkeep(kubectl, place, ["tables"]).stdout)["tables"]
+    known: set[str] = set()
+    for table in kubectl.objects(TABLE, everywhere=True):
+        meta, id = table["metadata"], (table.get("status") or {}).get("tableId")
+        if not id:
+            raise Failed(
+                f"HudiTable {meta['namespace']}/{meta['name']} has no status.tableId yet, so nobody knows which keys "
+                "are its own: wait until the operator has looked at it, or delete it"
+            )
+        known |= {str(id), trial_id(str(meta["uid"]))}
+    return [one for one in found if one["id"] not in known]
+
+
+def trial_id(uid: str) -> str:
+    """Id of a HudiTable's trial, as the operator computes it."""
+    return hashlib.sha256(f"trial/{uid}".encode()).hexdigest()[:32]
+
+
+def _is(one: JsonDict) -> str:
+    """What stands in etcd, in a word."""
+    if not one["gate"]:
+        return "a trial"
+    return "not released" if one["tableUID"] else "released"
 
 
 def add_member(kubectl: Kubectl, screen: Screen, how: How) -> int:

@@ -27,7 +27,7 @@ SERVICES = {
 OFF_BY_DEFAULT = ("clustering", "ttl")
 INDEXES = ("ColumnStats",)
 """Indexes that a metadata table may have besides its list of files."""
-UNFREEZE = "hudioperator.io/unfreeze"
+UNFREEZE, TAKE_OVER = "hudioperator.io/unfreeze", "hudioperator.io/take-over"
 FROZEN = ("Frozen", "OtherLockAuthority")
 """Reasons of Stalled that end with an annotation."""
 MOST_SAVEPOINTS = 16
@@ -37,9 +37,11 @@ NOTHING_HELD = ("Refused", "Expired")
 """Outcomes of a hold that keeps nothing."""
 UNPROVEN = ("Fenced", "Terminating")
 """Phases of settling in which the death is not proven yet."""
+DUPLICATE_PATH = "DuplicatePath"
 PENDING_INSTANTS, TABLE_EXISTS = "PendingInstants", "TableExists"
 """Reasons of Stalled that end with a decision about an adoption."""
 _UNFREEZE_WITH = re.compile(rf"{re.escape(UNFREEZE)}=(\d+(?:-\d+)?)")
+_TAKE_OVER_WITH = re.compile(rf"{re.escape(TAKE_OVER)}=(\d+(?:-\d+)?)")
 _NOT_PROVEN = re.compile(r"pod (\S+) \(uid ([0-9a-f-]{36})\) on (?:node (\S+)|an unknown node) is not proven dead")
 
 
@@ -560,6 +562,28 @@ def _unfrozen(number: str) -> Callable[[Thing], Seen]:
         return Seen(waits(Table(thing.raw)))
 
     return look
+
+
+def take_over(kubectl: Kubectl, screen: Screen, name: str, how: How) -> int:
+    """Take the path of a HudiTable that is gone: the annotation that the condition names."""
+    table = finding.table_named(kubectl, name)
+    stalled = table.condition("Stalled")
+    said = str(stalled.get("message") or "")
+    word = _TAKE_OVER_WITH.search(said) if stalled.get("reason") == DUPLICATE_PATH else None
+    if word is None:
+        raise Failed(
+            f"HudiTable {table.name} has no path to take over: Stalled is {stalled.get('status', 'Unknown')}, "
+            f"{stalled.get('reason', 'no reason')}: {said or 'no message'}"
+        )
+    confirm(
+        f"The path of HudiTable {table.name} belongs to another HudiTable, which does not exist in this cluster. You "
+        "say that it is in no other cluster that uses the same etcd, and that no pod of it runs anywhere.",
+        how,
+    )
+    path = ("metadata", "annotations", TAKE_OVER)
+    changed = change(kubectl, table, lambda _: {path: word[1]}, how)
+    told(screen, changed, how, f": its path is to be taken over ({TAKE_OVER}={word[1]})")
+    return waiting.follow(kubectl, screen, table, _without_stall((DUPLICATE_PATH,)), how)
 
 
 def attest(

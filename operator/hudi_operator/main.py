@@ -34,6 +34,7 @@ from hudi_operator.control.executor import Executor
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.held_locks import HeldLocks
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.observe import Observer
@@ -43,17 +44,19 @@ from hudi_operator.control.timers import Timers
 from hudi_operator.metrics import certificates
 from hudi_operator.metrics.lock_times import LockTimes
 from hudi_operator.metrics.meter import Metrics
-from hudi_operator.model.config import ConfigError, OperatorConfig
+from hudi_operator.model.config import RELOADED, ConfigError, OperatorConfig, reloaded
 from hudi_operator.model.ports import Fatal, Retryable
 from hudi_operator.plan.table import plan_table
 
 LOG = logging.getLogger("hudi_operator.main")
 
-DEFAULT_CONFIG = "/etc/hudi-operator/config.yaml"
+DEFAULT_CONFIG = "/etc/hudi-operator/config/config.yaml"
 OLDEST_KUBERNETES = (1, 30)
 EXIT_USAGE = 2
 _WORKERS = 16
 _RETRY_SECONDS = 5.0
+_CONFIG_SECONDS = 5.0
+"""Time between two looks at the configuration file."""
 
 
 def read_config(path: str) -> OperatorConfig:
@@ -68,8 +71,9 @@ def read_config(path: str) -> OperatorConfig:
 class Operator:
     """All parts of one replica, in one event loop."""
 
-    def __init__(self, config: OperatorConfig) -> None:
-        self.config = config
+    def __init__(self, config: OperatorConfig, path: str = "") -> None:
+        """``path``: the file of the configuration, which is read again; empty: it is not."""
+        self.config, self._path = config, path
         self.identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
         self.metrics = Metrics()
         self.metrics.certificates(certificates.files(config))
@@ -107,6 +111,8 @@ class Operator:
             fitness = self._fitness(connection)
             reconciler = self._reconciler(api, connection, leader, fitness)
             leader.start()
+            if self._path:
+                tasks.append(loop.create_task(self._reload(reconciler), name="configuration"))
             tasks.append(loop.create_task(self._lead(reconciler, connection, watches, leader, fitness), name="lead"))
             await self._until_first_failure(tasks, self._events())
         finally:
@@ -129,7 +135,7 @@ class Operator:
         kubernetes = KubernetesStore(api, instance=self.identity)
         etcd = EtcdStore(connection, self.config.etcd.prefix, revisions=self.revisions, observe=self.metrics.etcd_call)
         timers, applied, refusals = Timers(), AppliedObjects(), Refusals()
-        questions = ExecutorQuestions(kubernetes)
+        questions, late = ExecutorQuestions(kubernetes), LateStatuses()
         broker = self.config.credentials_broker
         credentials = AttemptCredentials(CredentialsBroker(broker), kubernetes) if broker.given else None
         return Reconciler(
@@ -145,6 +151,7 @@ class Operator:
                 applied=applied,
                 refusals=refusals.facts,
                 executor_answers=questions.facts,
+                late=late,
                 fitness=fitness,
                 **({"revocations": credentials.facts} if credentials is not None else {}),
             ),
@@ -157,6 +164,7 @@ class Operator:
                 applied=applied,
                 refusals=refusals,
                 questions=questions,
+                late=late,
             ),
             planner=plan_table,
             timers=timers,
@@ -248,6 +256,36 @@ class Operator:
             await asyncio.sleep(1.0)
             self.metrics.lagged(time.monotonic() - began - 1.0)
 
+    async def _reload(self, reconciler: Reconciler) -> None:
+        """Read the configuration again and again, and take what may change while this process runs.
+
+        A file that cannot be used changes nothing.
+        """
+        told = ""
+        self.metrics.config_in_force.set(1)
+        while True:
+            await asyncio.sleep(_CONFIG_SECONDS)
+            now, problem = self.config, ""
+            try:
+                now, waiting = reloaded(self.config, await asyncio.to_thread(read_config, self._path))
+                if waiting:
+                    problem = f"a change of {', '.join(waiting)} counts after a restart"
+            except ConfigError as error:
+                problem = f"configuration, which stays as it was: {error}"
+            if problem and problem != told:
+                LOG.error("%s", problem)
+            told = problem
+            self.metrics.config_in_force.set(not problem)
+            if now != self.config:
+                changed = [
+                    name for field, name in RELOADED.items() if getattr(now, field) != getattr(self.config, field)
+                ]
+                LOG.info("another configuration: %s", ", ".join(changed))
+                self.config, self.index.max_tables = now, now.agent.max_tables
+                reconciler.configure(now)
+                for key in self.index.tables():
+                    self.queue.add(key)
+
     async def _until_first_failure(self, tasks: list[asyncio.Task[None]], last: Coroutine[Any, Any, None]) -> None:
         """Wait for ``last``; a task that fails earlier ends the operator."""
         main = asyncio.get_running_loop().create_task(last, name="events")
@@ -330,13 +368,13 @@ def main() -> int:
         LOG.error("configuration: %s", error)
         return EXIT_USAGE
     with contextlib.suppress(KeyboardInterrupt):
-        return asyncio.run(_run(config))
+        return asyncio.run(_run(config, path))
     return 0
 
 
-async def _run(config: OperatorConfig) -> int:
+async def _run(config: OperatorConfig, path: str) -> int:
     try:
-        return await Operator(config).run()
+        return await Operator(config, path).run()
     except Fatal as error:
         LOG.error("%s", error)
         return EXIT_USAGE

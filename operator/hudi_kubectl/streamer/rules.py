@@ -106,7 +106,7 @@ _INSTEAD = {
     "hoodie.*schema*": "see docs/use/schema.md; convert columns in transform.sql",
     "hoodie.errortable.*": "a row that cannot be read fails the attempt: filter such rows in transform.sql",
     "hoodie.streamer.source.sanitize.*": "rename columns in transform.sql",
-    "hoodie.streamer.source.json.skip.invalid.records": "use value.format String and from_json in transform.sql",
+    "hoodie.streamer.source.json.skip.invalid.records": "set source.kafka.onBadRecord: {action: Drop}",
     "hoodie.datasource.hive_sync.*": "set spec.catalog (docs/use/catalogs.md)",
     "hoodie.precommit.*": "set spec.validations of the HudiWriter (docs/use/validations.md)",
     "hoodie.bootstrap.*": "set spec.bootstrap of the HudiTable by docs/use/migrate.md",

@@ -24,8 +24,8 @@ _FILES = {
     "AvroDFSSource": "avro",
 }
 _REGISTRY = (
-    "values with the header of a schema registry are not read here",
-    "write the topic as JSON, or read it with a program of your own (spec.application)",
+    "the schemas of a registry are not in the job, and are not asked for",
+    "write source.kafka with value.registry and the schema of the columns (docs/use/sources.md)",
 )
 _UNREAD = {
     "AvroKafkaSource": _REGISTRY,

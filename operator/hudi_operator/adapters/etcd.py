@@ -403,6 +403,13 @@ class EtcdStore:
             key=Kind.REPORT.of(kind),
         )
 
+    async def end_trial(self, trial_id: str, *, agents: Sequence[str]) -> bool:
+        """Delete every key of a trial, and its assignments, in one transaction."""
+        keys = self.keys(trial_id)
+        assigned = [rpc.delete(assignment_key(self._prefix, agent, trial_id)) for agent in agents]
+        ranges = [rpc.delete_prefix(keys.control), rpc.delete_prefix(keys.tables)]
+        return await self._txn("end-trial", trial_id, [], [*ranges, *assigned], key="trial")
+
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
         """Put a request for the agent, or withdraw it (None)."""
         key = self.keys(table_id).of(Kind.REQUEST, id)

@@ -238,6 +238,12 @@ def delete(key: str) -> Message:
     return rpc_pb2.RequestOp(request_delete_range=rpc_pb2.DeleteRangeRequest(key=key.encode()))
 
 
+def delete_prefix(prefix: str) -> Message:
+    """Operation: delete all keys with a prefix."""
+    asked = rpc_pb2.DeleteRangeRequest(key=prefix.encode(), range_end=prefix_end(prefix))
+    return rpc_pb2.RequestOp(request_delete_range=asked)
+
+
 def get(key: str) -> Message:
     """Operation: read one key."""
     return rpc_pb2.RequestOp(request_range=rpc_pb2.RangeRequest(key=key.encode()))

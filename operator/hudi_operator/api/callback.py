@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from ipaddress import IPv6Address
 
 from hudi_contract.assignment import CallbackOrder
-from hudi_operator.api.addresses import MOST_PORT, NEVER, NOTHING_IS_SENT, PORT
+from hudi_operator.api import http_address
 from hudi_operator.api.fields import NAME, flag, number, text
 
 WHERE = "spec.commitCallback"
@@ -15,14 +13,6 @@ WHERE = "spec.commitCallback"
 _URL = (
     "^https?://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?"
     "(/[A-Za-z0-9._~!$&()*+,;=:@%/-]*)?([?][A-Za-z0-9._~!$&()*+,;=:@%/?-]*)?$"
-)
-_WITH_PORT = re.compile("https?://[^/?]*:([0-9]+)(?:[/?].*)?")
-_IN_BRACKETS = re.compile(r"https?://\[([^]]*)].*")
-_OF_THE_CLUSTER = re.compile("http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?([/?].*)?")
-_NEVER = re.compile(
-    f"https?://({NEVER}"
-    r"|\[::1?]|\[fe[89ab][0-9a-f]:.*]|\[.*:(127|169[.]254)[.].*])(:[0-9]+)?([/?].*)?",
-    re.IGNORECASE,
 )
 
 
@@ -56,19 +46,5 @@ def problem(wanted: Callback | None) -> str:
     """
     if wanted is None:
         return ""
-    address = _IN_BRACKETS.fullmatch(wanted.url)
-    try:
-        IPv6Address(address[1] if address is not None else "::1")
-    except ValueError:
-        return f"{WHERE}.url: what stands in brackets is no IPv6 address"
-    port = _WITH_PORT.fullmatch(wanted.url)
-    if port is not None and not 0 < int(port[1]) <= MOST_PORT:
-        return f"{WHERE}.url: {PORT}"
-    if wanted.url.startswith("http:") and not _OF_THE_CLUSTER.fullmatch(wanted.url):
-        return (
-            f"{WHERE}.url: http is for Services of the cluster (http://NAME.NAMESPACE.svc or .svc.cluster.local); "
-            "use https"
-        )
-    if _NEVER.fullmatch(wanted.url):
-        return f"{WHERE}.url: {NOTHING_IS_SENT}"
-    return ""
+    found = http_address.problem(wanted.url)
+    return f"{WHERE}.url: {found}" if found else ""

@@ -20,7 +20,7 @@ OWN_CONTAINERS = ("driver", "executor", "agent")
 OWN_LABELS = r"(hudioperator\.io/|spark-).*|app\.kubernetes\.io/(name|managed-by|component)"
 """Labels by which the operator, Spark and NetworkPolicies know a pod."""
 OWN_ANNOTATIONS = r"hudioperator\.io/.*|container\.(apparmor|seccomp)\.security\..*|(apparmor|seccomp)\.security\..*"
-OWN_VOLUMES = "(conf|code|etcd|tmp|kafka|jdbc|callback|spark-key|s3)|secret-[0-9]+|kube-api-access-.*"
+OWN_VOLUMES = "(conf|code|etcd|tmp|kafka|registry|jdbc|callback|spark-key|s3)|secret-[0-9]+|kube-api-access-.*"
 SYSTEM_FOLDERS = "/(bin|boot|dev|etc|lib[^/]*|opt|proc|root|run|sbin|sys|tmp|usr|var)?(/.*)?"
 """Folders of the operator's container in which nothing may be mounted: those of the image, and
 those that the operator mounts.

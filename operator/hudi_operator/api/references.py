@@ -87,6 +87,9 @@ def of_writer(writer: WriterSpec) -> tuple[Reference, ...]:
     found = list(_pulled_with(writer.image_pull_secrets))
     if writer.kafka is not None and writer.kafka.security.secret:
         found.append(Reference("spec.source.kafka.security.secretRef", Named(SECRET, writer.kafka.security.secret)))
+    registry = writer.kafka.value.registry if writer.kafka is not None else None
+    if registry is not None and registry.secret:
+        found.append(Reference("spec.source.kafka.value.registry.secretRef", Named(SECRET, registry.secret)))
     if writer.jdbc is not None:
         found.append(Reference("spec.source.jdbc.secretRef", Named(SECRET, writer.jdbc.secret)))
     if writer.service_account_name:

@@ -30,6 +30,7 @@ from hudi_operator.api import merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
 from hudi_operator.api.catalog import Catalog
+from hudi_operator.api.dependencies import Application, Deps, same_name_problem
 from hudi_operator.api.fields import IMAGE, NAME, NONCE, flag, number, read, record, records, text, text_map, texts
 from hudi_operator.api.fields import SpecError as SpecError
 from hudi_operator.api.holds import Hold
@@ -49,7 +50,7 @@ from hudi_operator.api.restore import Restore
 from hudi_operator.api.retry_classes import RETRIED_CLASSES
 from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.services import Service, ServicesSpec, switched_on
-from hudi_operator.api.sources import ConfigMapKey, FilesSource, HudiSource, PythonSource, SqlSource
+from hudi_operator.api.sources import FilesSource, HudiSource, PythonSource, SqlSource
 from hudi_operator.api.validations import Validation
 
 JsonDict = dict[str, Any]
@@ -390,24 +391,6 @@ class TableSpec:
 
 
 @dataclass(frozen=True)
-class Application:
-    """A user's program: ``main_file`` in the image, or a ConfigMap key (exactly one is set)."""
-
-    main_file: str = text(at_most=1024, matches=r"^local:///[^\x00-\x20]+[.]py$")
-    config_map: ConfigMapKey | None = record(ConfigMapKey, at="configMapKeyRef", optional=True)
-    """None when ``main_file`` is used."""
-    arguments: tuple[str, ...] = texts(at_most=64, length=(None, 4096))
-
-    def problem(self) -> str:
-        """Why this is no program; empty when it is one."""
-        if "/../" in self.main_file:
-            return f".mainFile: {self.main_file!r} must not contain '..'"
-        if bool(self.main_file) == (self.config_map is not None):
-            return ": needs one of mainFile and configMapKeyRef"
-        return ""
-
-
-@dataclass(frozen=True)
 class Overwrite:
     """Settings for the scope of ``InsertOverwrite``."""
 
@@ -477,6 +460,15 @@ class RunSchedule:
     starting_deadline_seconds: int | None = number(unset=None, at_least=10, at_most=31_536_000)
 
 
+def _deps_problem(spec: WriterSpec) -> str:
+    """Why the writer cannot bring these files along; empty when it can."""
+    if spec.deps is not None and spec.application is None and spec.python is None:
+        return "spec.deps: needs application or source.python: only code of yours uses it"
+    if spec.deps is not None and (found := spec.deps.problem()):
+        return f"spec.deps{found}"
+    return same_name_problem(spec.application, spec.deps)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WriterSpec:
     """One HudiWriter."""
@@ -512,6 +504,8 @@ class WriterSpec:
     validations: tuple[Validation, ...] = records(Validation, at_most=16, by="name")
     """Conditions that each batch must meet before it is written."""
     application: Application | None = record(Application, optional=True)
+    deps: Deps | None = record(Deps, optional=True)
+    """Files and packages that an application or a function brings along; None: none."""
     image: str = text(at_least=1, at_most=512, matches=IMAGE)
     """Image of driver and executors; empty: the table's."""
     image_pull_secrets: tuple[PullSecret, ...] = records(PullSecret, at_most=8, by="name")
@@ -561,6 +555,8 @@ class WriterSpec:
             raise SpecError(f"spec.{found}")
         if spec.application is not None and (found := spec.application.problem()):
             raise SpecError(f"spec.application{found}")
+        if found := _deps_problem(spec):
+            raise SpecError(found)
         for index, pattern in enumerate(spec.partitions):
             if found := partitions.problem(pattern):
                 raise SpecError(f"spec.partitions[{index}]: {found}")

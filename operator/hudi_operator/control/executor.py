@@ -19,15 +19,16 @@ from hudi_contract import naming
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
-from hudi_operator.control.counts import Counts
 from hudi_operator.control.driver_bindings import DriverBindings
 from hudi_operator.control.event_limit import EventLimit, event_key
 from hudi_operator.control.executor_questions import ExecutorQuestions
+from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.own_objects import foreign, in_own_namespace, is_own
 from hudi_operator.control.queue import Key
 from hudi_operator.control.refusals import Refusals
 from hudi_operator.control.refused_writes import RefusedWrites, found_in, held, object_of
 from hudi_operator.control.repeated import Repeated
+from hudi_operator.control.status_writes import StatusWrites
 from hudi_operator.control.timers import Timers
 from hudi_operator.manifests import pod_secrets, spark_conf
 from hudi_operator.model.facts import Observed, PodName
@@ -80,12 +81,13 @@ class Executor:
         refusals: Refusals | None = None,
         questions: ExecutorQuestions | None = None,
         logged: Repeated | None = None,
+        late: LateStatuses | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``credentials`` None: there is no broker.
 
-        ``applied``, ``refusals`` and ``questions`` are shared with the observer; ``logged``:
-        recently logged lines. ``clock``: monotonic, in seconds.
+        ``applied``, ``refusals``, ``questions`` and ``late`` are shared with the observer;
+        ``logged``: recently logged lines. ``clock``: monotonic, in seconds.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -96,7 +98,7 @@ class Executor:
         self._refusals = refusals or Refusals()
         self._questions = questions or ExecutorQuestions(kubernetes)
         self._events = EventLimit()
-        self._counts = Counts(clock)
+        self.statuses = StatusWrites(kubernetes, late, clock)
         self._logged = logged or Repeated()
         self._bindings = DriverBindings(
             kubernetes, applied=self._applied, check_leader=check_leader, logged=self._logged
@@ -129,6 +131,7 @@ class Executor:
             act.FinishSettle: self._finish_settle,
             act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
+            act.EndTrial: self._end_trial,
             act.PutRequest: self._put_request,
             act.PutSeen: self._put_seen,
             act.StartTimer: self._start_timer,
@@ -160,6 +163,9 @@ class Executor:
                     and not context.foreign_files & made.get(attempt, NOTHING).files
                 ):
                     await self._attempted(context, action, attempt, made.get(attempt, NOTHING).digest)
+            for late in self.statuses.due(key):
+                self._check_leader()
+                await self._attempted(context, late, "", "")
             for attempt in made.keys() - context.waiting:
                 self._refusals.passed(key, attempt)
             if context.refused:
@@ -283,15 +289,8 @@ class Executor:
         context.done.append(action)
 
     async def _update_status(self, context: Context, action: act.UpdateStatus) -> None:
-        seen = found_in(context.observed, action.kind, action.name)
-        if seen is not None and (seen.get("status") or {}) == action.status:
-            return
-        if seen is not None and self._counts.may_wait(context.key, action, seen):
-            return
-        await self._kubernetes.replace_status(
-            action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status
-        )
-        context.done.append(action)
+        if await self.statuses.write(context.key, action, found_in(context.observed, action.kind, action.name)):
+            context.done.append(action)
 
     async def _apply(self, context: Context, action: act.Apply) -> bool:
         """Whether it was applied; else somebody else's ConfigMap has the name."""
@@ -544,19 +543,13 @@ class Executor:
             await self._etcd.revoke_lease(action.lease)
 
     async def _adopt(self, context: Context, action: act.Adopt) -> None:
-        held(
-            await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod),
-            action,
-        )
+        put = await self._etcd.adopt(action.table_id, inc=action.inc, settle=action.settle, gate_mod=action.gate_mod)
+        held(put, action)
         context.done.append(action)
 
     async def _update_settle(self, context: Context, action: act.UpdateSettle) -> None:
-        held(
-            await self._etcd.update_settle(
-                action.table_id, inc=action.inc, value=action.value, expected_mod=action.expected_mod
-            ),
-            action,
-        )
+        value, mod = action.value, action.expected_mod
+        held(await self._etcd.update_settle(action.table_id, inc=action.inc, value=value, expected_mod=mod), action)
         context.done.append(action)
 
     async def _unlock(self, context: Context, action: act.Unlock) -> None:
@@ -580,6 +573,10 @@ class Executor:
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
         await self._etcd.delete_report(action.table_id, kind=action.kind)
+        context.done.append(action)
+
+    async def _end_trial(self, context: Context, action: act.EndTrial) -> None:
+        await self._etcd.end_trial(action.trial_id, agents=action.agents)
         context.done.append(action)
 
     async def _put_request(self, context: Context, action: act.PutRequest) -> None:

@@ -31,6 +31,11 @@ class Entry:
     place: str
     """:func:`hudi_contract.naming.place` of the path, with a ``/`` at its end."""
 
+    @property
+    def ids(self) -> tuple[str, str]:
+        """Ids of the ranges of etcd that concern it: the table's, and its own trial's."""
+        return self.table_id, naming.trial_id(self.uid)
+
 
 def _key(table: JsonDict) -> Key:
     return str(table["metadata"]["namespace"]), str(table["metadata"]["name"])
@@ -45,7 +50,7 @@ class TableIndex:
         ``max_tables``: how many tables are given to one agent.
         """
         self._image = default_image
-        self._max_tables = max_tables
+        self.max_tables = max_tables
         self._entries: dict[Key, Entry] = {}
         self._by_id: defaultdict[str, set[Key]] = defaultdict(set)
         self._by_agent: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
@@ -65,7 +70,8 @@ class TableIndex:
         place = naming.place(spec.path) + "/"
         entry = Entry(key, spec.table_id, spec.canonical_path, agent, spec.ref.uid, place)
         self._entries[key] = entry
-        self._by_id[entry.table_id].add(key)
+        for each in entry.ids:
+            self._by_id[each].add(key)
         self._by_agent[key[0], entry.agent].add(key)
 
     def agent(self, table: JsonDict, spec: TableSpec, unreadable: str) -> str:
@@ -84,7 +90,7 @@ class TableIndex:
         last = ""
         for last in agents_of(spec, self._image):
             served = self._by_agent.get((key[0], last), set())
-            if len(served - {key}) < self._max_tables:
+            if len(served - {key}) < self.max_tables:
                 break
         return last
 
@@ -96,7 +102,8 @@ class TableIndex:
         """Remove a deleted HudiTable."""
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._by_id[entry.table_id].discard(key)
+            for each in entry.ids:
+                self._by_id[each].discard(key)
             self._by_agent[key[0], entry.agent].discard(key)
 
     def tables(self, namespace: str = "") -> list[Key]:
@@ -109,7 +116,7 @@ class TableIndex:
         return entry.table_id if entry else ""
 
     def of_id(self, table_id: str) -> set[Key]:
-        """HudiTables with this table id."""
+        """HudiTables with this table id, or with this trial."""
         return set(self._by_id.get(table_id, ()))
 
     def of_agent(self, namespace: str, agent: str) -> set[Key]:

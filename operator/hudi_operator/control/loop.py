@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -87,6 +88,12 @@ class Reconciler:
         self._live_at: dict[Key, float] = {}
         """Time of the next live look at an idle table, whatever the watches report."""
 
+    def configure(self, config: OperatorConfig) -> None:
+        """Decide by this configuration from now on; every table is looked at live next."""
+        self._observer.configure(config)
+        self._config = config
+        self._live_at.clear()
+
     async def work(self) -> None:
         """One worker; runs until cancelled."""
         while True:
@@ -127,8 +134,11 @@ class Reconciler:
         if at_rest is not None:
             return at_rest
         self._live_at.pop(key, None)
+        config = self._config
         observed = await self._observer.observe(key)
-        plan = self._planner(observed, self._config)
+        if config is not self._config:
+            raise Conflict("the configuration has changed meanwhile")  # what was read follows from the old one
+        plan = self._planner(observed, config)
         done: list[act.Action] = []
         try:
             done = await self._executor.perform(key, observed, plan)
@@ -162,18 +172,26 @@ class Reconciler:
             self._quiet[key] = -1
             return "error", max(1.0, plan.requeue_seconds)
         waits = plan.requeue_seconds < LONGEST_PAUSE_SECONDS
+        outcome = "changed" if done else "ok"
         if self._executor.has_news(key, observed):
             # Status shows the refusal at the next look.
-            return ("changed" if done else "ok"), min(NEWS_SECONDS, plan.requeue_seconds)
+            return outcome, min(NEWS_SECONDS, plan.requeue_seconds)
         quiet = not (plan.actions or waits) and self._sentences.get(key) == plan.sentence and is_quiet(observed)
         self._quiet[key] = self._quiet.get(key, -1) + 1 if quiet else -1
         self._sentences[key] = plan.sentence
         interval = quiet_interval(plan.requeue_seconds, self._quiet[key])
-        if left(plan, done):
-            interval = min(interval, COUNTS_SECONDS)
-        if quiet:
+        interval = min(interval, self._status_due_in(key, plan, done))
+        if quiet and config is self._config:
             self._live_at[key] = self._clock() + interval
-        return ("changed" if done else "ok"), interval
+        return outcome, interval
+
+    def _status_due_in(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> float:
+        """Seconds until a status that has not been written is written; infinite: there is none."""
+        late = self._executor.statuses.late_in(key)
+        return min(
+            COUNTS_SECONDS if left(plan, done) else math.inf,
+            max(NEWS_SECONDS, late) if late is not None else math.inf,
+        )
 
     def _half_done(self, key: Key, plan: act.Plan, done: Sequence[act.Action]) -> list[act.Action]:
         """Log and return the actions that were done before a failure, or beside refused ones."""
@@ -186,12 +204,12 @@ class Reconciler:
 
         None: look now. The last live look found the table idle, and so do the watches and etcd.
         """
-        due = self._live_at.get(key, 0.0)
+        due, config = self._live_at.get(key, 0.0), self._config
         left = due - self._clock()
         seen = await self._observer.glance(key) if left > 0 else None
-        if seen is None:
+        if seen is None or config is not self._config:
             return None
-        plan = self._planner(seen, self._config)
+        plan = self._planner(seen, config)
         same = plan.requeue_seconds >= LONGEST_PAUSE_SECONDS and plan.sentence == self._sentences.get(key)
         if plan.failed or not same or not is_quiet(seen):
             return None
@@ -203,7 +221,8 @@ class Reconciler:
         del self._live_at[key]
         done = await self._executor.perform(key, seen, plan)
         self._meter.performed(seen, done)
-        self._live_at[key] = due
+        if config is self._config:
+            self._live_at[key] = due
         return "told", left
 
 

@@ -9,18 +9,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hudi_contract import naming
+from hudi_contract import naming, records
 from hudi_contract.defaults import CONFIG_MAP
 from hudi_contract.keys import reporting_attempt
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import is_object_name
-from hudi_contract.table_keys import Admit, Registration
+from hudi_contract.table_keys import Admit, Gate, Registration
 from hudi_contract.words import Role
 from hudi_operator.api import references
 from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
@@ -43,6 +44,7 @@ from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
+from hudi_operator.plan.core import trial
 from hudi_operator.plan.fencing import absence
 from hudi_operator.plan.writers import event_log, source_tables
 
@@ -103,6 +105,7 @@ class Observer:
         memory: Memory | None = None,
         refusals: Callable[[Key], Mapping[str, Refusal]] = _none_refused,
         executor_answers: Callable[[Key], Mapping[str, ExecutorAnswer]] = _none_asked,
+        late: LateStatuses | None = None,
     ) -> None:
         """``authority`` returns the gateway's certificate authority; it may raise Retryable.
 
@@ -110,7 +113,8 @@ class Observer:
         what was seen of the storage credentials of a table's attempts. ``applied`` is the
         executor's note of the authority that it has copied into namespaces. ``memory`` has what the
         watches bring. ``refusals`` returns the API server's refusals to make objects for a table's
-        attempts, ``executor_answers`` its answers about executors that do not come.
+        attempts, ``executor_answers`` its answers about executors that do not come. ``late``: what
+        the executor has not written yet.
         """
         self._kubernetes = kubernetes
         self._etcd = etcd
@@ -126,6 +130,11 @@ class Observer:
         self._wide = WideLooks(self._memory.clock)
         self._refusals = refusals
         self._executor_answers = executor_answers
+        self._late = late or LateStatuses()
+
+    def configure(self, config: OperatorConfig) -> None:
+        """Read by this configuration from now on, also in a look that is under way."""
+        self._config = config
 
     async def observe(self, key: Key) -> Observed:
         """Observe one table, or the writers that wait for it.
@@ -140,7 +149,7 @@ class Observer:
             self._kubernetes.writers(namespace, name),
             self._namespace(namespace),
         )
-        writers = tuple(sorted(named, key=lambda w: str(w["metadata"]["name"])))
+        writers = tuple(self._late.known(key, sorted(named, key=lambda w: str(w["metadata"]["name"]))))
         # Both are read after the writers: a default that existed when a writer was created is known
         # to its first attempt. And before the pods: a ConfigMap that is there has its pod already,
         # or an admission in etcd.
@@ -157,6 +166,7 @@ class Observer:
         # Times that the API server told before this look may be older than a step of a clock.
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms(since=asked)
         overlapping = await self._overlapping(None if error else spec, read.facts, now_ms + (offset or 0))
+        tried = await self._trial(table, spec, read.facts, agent)
         observed = Observed(
             objects=objects,
             agent=agent,
@@ -171,6 +181,8 @@ class Observer:
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            trial=tried,
+            owner_is_gone=await self._owner_is_gone(spec, read.facts),
             overlapping=overlapping.blocking,
             overlapping_gates=overlapping.gates,
             source_tables=sources,
@@ -213,6 +225,10 @@ class Observer:
             return None
         if worth_knowing(spec, agent, seen.pods):
             return None
+        try:
+            tried = await self._trial(seen.table, spec, read.facts, agent)
+        except (Retryable, Fatal):
+            return None
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms()
         return replace(
             seen,
@@ -224,6 +240,7 @@ class Observer:
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
             tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
+            trial=tried,
             revocations=self._revocations(key),
             refusals=self._refusals(key),
             executor_answers=self._executor_answers(key),
@@ -304,6 +321,29 @@ class Observer:
             return False
         self._applied.reads_secrets(namespace, namespace_uid=namespace_uid)
         return True
+
+    async def _owner_is_gone(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> bool:
+        """Whether the other HudiTable that the gate names is known not to exist."""
+        gate = records.read(etcd.gate if etcd is not None else None, Gate)
+        namespace, _, name = gate.table.partition("/")
+        if spec is None or not gate.table_uid or gate.table_uid == spec.ref.uid or gate.table == spec.ref.key:
+            return False
+        if not (is_object_name(namespace) and is_object_name(name)):
+            return False
+        try:
+            found = await self._kubernetes.get(naming.TABLE_KIND, namespace, name)
+        except Fatal:  # of a namespace that this release does not watch nothing is known
+            return False
+        return found is None or not _has_path(found, gate, spec)
+
+    async def _trial(
+        self, table: JsonDict | None, spec: TableSpec | None, etcd: EtcdFacts | None, agent: str
+    ) -> EtcdFacts | None:
+        """Keys of the HudiTable's trial, read after those of the table; None: it has none."""
+        if spec is None or etcd is None or not trial.concerns(spec, etcd, self._config):
+            return None
+        others = self._index.former_agents(table or {}, spec, agent)
+        return await self._etcd.read_table(naming.trial_id(spec.ref.uid), agent, others)
 
     async def _overlapping(self, spec: TableSpec | None, etcd: EtcdFacts | None, now_ms: int) -> Overlapping:
         if spec is None or not undecided(spec, etcd):
@@ -490,6 +530,12 @@ class Observer:
         except (Retryable, Fatal) as error:
             return _EtcdRead(error=str(error))
         return _EtcdRead(facts, "", floors.get(facts.cluster_id, 0), fitness)
+
+
+def _has_path(table: JsonDict, gate: Gate, spec: TableSpec) -> bool:
+    """Whether this is the HudiTable of the gate, or another one of its name with the same path."""
+    path = str((table.get("spec") or {}).get("path") or "")
+    return table["metadata"]["uid"] == gate.table_uid or naming.table_id(path) == spec.table_id
 
 
 def _serves(pod: PodFacts, agent: str) -> bool:

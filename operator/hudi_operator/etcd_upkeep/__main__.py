@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hudi_operator.etcd_upkeep import defragment, members, membership, snapshot
+from hudi_operator.etcd_upkeep import defragment, members, membership, snapshot, tables
 from hudi_operator.etcd_upkeep.defragment import Wishes
 from hudi_operator.etcd_upkeep.identity import root
 from hudi_operator.model.config import EtcdConfig
@@ -61,6 +61,9 @@ def parser() -> argparse.ArgumentParser:
     one = subs.add_parser("promote-member", help="give a learner its vote, when it has all data")
     one.add_argument("--name", required=True)
     subs.add_parser("members", help="members, sizes and revisions")
+    subs.add_parser("tables", help="ids that have keys, and what their gates say")
+    one = subs.add_parser("forget", help="delete the keys of a table that no HudiTable has any more")
+    one.add_argument("--id", required=True, help="id of the table")
     return top
 
 
@@ -85,6 +88,10 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
 def _run(given: argparse.Namespace, config: EtcdConfig) -> None:
     if given.command == "members":
         _report({"members": [member.to_json() for member in members.look(config)]})
+    elif given.command == "tables":
+        _report({"tables": [one.to_json() for one in tables.look(config)]})
+    elif given.command == "forget":
+        _report(tables.forget(config, given.id))
     elif given.command == "defragment":
         _report({"members": defragment.run(config, Wishes(given.least, given.interrupt), _say)})
     elif given.command == "add-member":

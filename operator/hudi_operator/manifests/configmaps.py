@@ -13,9 +13,10 @@ from hudi_contract import job as contract
 from hudi_contract.job import JobRecord
 from hudi_contract.words import Duplicates, FencingMode, Operation
 from hudi_operator.api import jdbc, kafka, partitions, pod_template
+from hudi_operator.api.dependencies import Application, Deps
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
-from hudi_operator.api.spec import Application, TableSpec, WriterSpec
+from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.manifests import hudi_conf, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
 
@@ -45,7 +46,14 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
         "log4j2.properties": spark_conf.LOG4J2,
         "executor-template.yaml": pods.executor_template(table, writer, number, config),
         environment.JOB_FILE: _json(
-            job(table, writer, number, run=run, longest_drain=_longest_drain(table, config)).to_json()
+            job(
+                table,
+                writer,
+                number,
+                run=run,
+                longest_drain=_longest_drain(table, config),
+                mirror=config.maven_mirror,
+            ).to_json()
         ),
     }
     if writer.executors.instances > 0:
@@ -146,10 +154,13 @@ def _longest_drain(table: TableSpec, config: OperatorConfig) -> int:
     return max(table.fencing.drain_seconds, revoked)
 
 
-def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_drain: int = 0) -> JobRecord:
+def job(
+    table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_drain: int = 0, mirror: str = ""
+) -> JobRecord:
     """``job.json``: the description of an attempt for the runtime.
 
     Paths of source Hudi tables must already be resolved. ``longest_drain``: of a lock of the table.
+    ``mirror``: the Maven repository of packages; empty: there is none.
     """
     return JobRecord(
         predecessor_seconds=max(JobRecord.predecessor_seconds, longest_drain + FAILOVER_SECONDS),
@@ -177,6 +188,7 @@ def job(table: TableSpec, writer: WriterSpec, number: int, *, run: int, longest_
         may_truncate=writer.overwrite.if_empty == "Truncate",
         validations=tuple(validation.of_job for validation in writer.validations),
         application=None if writer.application is None else _application(writer.application),
+        deps=None if writer.deps is None else _deps(writer.deps, mirror),
         conflict=contract.ConflictPolicy(
             in_process=writer.retry.write_conflict_in_process,
             serialize_after=table.serialize_after_conflicts,
@@ -252,7 +264,24 @@ def _application(application: Application) -> contract.Application:
     main_file = application.main_file.removeprefix("local://")
     if application.config_map is not None:
         main_file = f"{pods.CODE_DIR}/{application.config_map.key}"
-    return contract.Application(main_file=main_file, arguments=tuple(application.arguments))
+    return contract.Application(
+        main_file=main_file,
+        arguments=tuple(application.arguments),
+        module=application.module,
+        main_class=application.main_class,
+        jar=application.file,
+    )
+
+
+def _deps(deps: Deps, mirror: str) -> contract.Dependencies:
+    return contract.Dependencies(
+        jars=deps.jars,
+        files=deps.files,
+        py_files=deps.py_files,
+        packages=deps.packages,
+        exclude_packages=deps.exclude_packages,
+        mirror=mirror if deps.packages else "",
+    )
 
 
 def _config_map(namespace: str, name: str, labels: dict[str, str], data: dict[str, str]) -> JsonDict:

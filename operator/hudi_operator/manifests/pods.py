@@ -28,7 +28,7 @@ USER = 185
 AGENT_GRACE_SECONDS = 30
 HASH_ANNOTATION = f"{naming.GROUP}/hudi-defaults"
 _CONF_VOLUME, _CODE_VOLUME, _ETCD_VOLUME, _TMP_VOLUME = "conf", "code", "etcd", "tmp"
-_SOURCE_DIRS = {"kafka": kafka.SECRET_DIR, "jdbc": jdbc.SECRET_DIR}
+_SOURCE_DIRS = {"kafka": kafka.SECRET_DIR, "registry": kafka.REGISTRY_DIR, "jdbc": jdbc.SECRET_DIR}
 """Volumes of the Secrets of sources, and where they are."""
 _CALLBACK_VOLUME = "callback"
 _SPARK_KEY_VOLUME = "spark-key"
@@ -380,8 +380,10 @@ def _etcd_sources() -> list[JsonDict]:
 
 def source_secrets(writer: WriterSpec) -> dict[str, str]:
     """The Secret that each kind of source names, by the kind; empty: it names none."""
+    registry = writer.kafka.value.registry if writer.kafka is not None else None
     return {
         "kafka": writer.kafka.security.secret if writer.kafka is not None else "",
+        "registry": registry.secret if registry is not None else "",
         "jdbc": writer.jdbc.secret if writer.jdbc is not None else "",
     }
 
@@ -389,7 +391,7 @@ def source_secrets(writer: WriterSpec) -> dict[str, str]:
 def _add_source_secret(writer: WriterSpec, volumes: list[JsonDict], mounts: list[JsonDict]) -> None:
     """The Secret of the source as files, for driver and executors.
 
-    Only the clients of Kafka, or of the database, read the values.
+    Only the clients of Kafka, of the registry, or of the database read the values.
     """
     for volume, secret in source_secrets(writer).items():
         if secret:

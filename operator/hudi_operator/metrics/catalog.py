@@ -112,8 +112,9 @@ TABLES = Section(
 
 WRITERS = Section(
     "Of writers",
-    "From the status of each HudiWriter and the report of its newest attempt. `hudi_operator_writer_records_total` "
-    "and `hudi_operator_writer_conflicts_total` are the sums kept in status: a restart does not reset them.",
+    "From the status of each HudiWriter and the report of its newest attempt. `hudi_operator_writer_records_total`, "
+    "`hudi_operator_writer_conflicts_total` and `hudi_operator_writer_bad_records_total` are the sums kept in status: "
+    "a restart does not reset them.",
     (
         _shown("hudi_operator_writers", GAUGE, "HudiWriters of a table by state", (*TABLE, "state")),
         _shown(
@@ -146,6 +147,12 @@ WRITERS = Section(
             "hudi_operator_writer_conflicts_total",
             COUNTER,
             "Commits of a writer that were refused because of another writer's commit",
+            WRITER,
+        ),
+        _shown(
+            "hudi_operator_writer_bad_records_total",
+            COUNTER,
+            "Records of Kafka that a writer's commits have left out (`onBadRecord`)",
             WRITER,
         ),
         Definition(
@@ -281,6 +288,12 @@ PROCESS = Section(
         Definition("hudi_operator_queue_length", GAUGE, "Tables that wait for a reconcile"),
         Definition("hudi_operator_reconciles_total", COUNTER, "Reconciles by outcome", ("outcome",)),
         Definition("hudi_operator_reconcile_seconds", HISTOGRAM, "Duration of a reconcile", buckets=LATENCY),
+        Definition(
+            "hudi_operator_config_in_force",
+            GAUGE,
+            "1 while the configuration file is what the operator decides by; 0 while it cannot be used, or a change "
+            "in it needs a restart",
+        ),
         Definition(
             "hudi_operator_event_loop_lag_seconds",
             HISTOGRAM,

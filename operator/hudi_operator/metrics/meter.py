@@ -16,9 +16,11 @@ from prometheus_client import (
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from hudi_contract import naming
-from hudi_contract.settle import Phase, SettleRecord
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.settle import Phase, Reason, SettleRecord
 from hudi_operator import __version__
 from hudi_operator.metrics import catalog, certificates, statuses
+from hudi_operator.model import classify
 from hudi_operator.model.facts import Observed
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan.core import actions as act
@@ -26,6 +28,19 @@ from hudi_operator.plan.core import actions as act
 Key = tuple[str, str]
 _MOST_CONFLICTS, _LONGEST_PHASE_SECONDS = 10_000, 30 * 86_400
 """Upper limits of numbers that pods report of themselves, in metrics of all tables."""
+_CLASSES = (
+    *FailureClass,
+    classify.SUCCEEDED,
+    classify.OUT_OF_MEMORY,
+    classify.EVICTION,
+    classify.DEADLINE_EXCEEDED,
+    classify.START_DEADLINE_EXCEEDED,
+    classify.READY_DEADLINE_EXCEEDED,
+    classify.COMMIT_DEADLINE_EXCEEDED,
+    classify.NODE_LOST,
+    classify.CANCELLED,
+)
+_VERBS, _REFUSED = ("GET", "POST", "PUT", "PATCH", "DELETE"), ("401", "403", "422")
 _DEFINITIONS = {metric.name: metric for metric in catalog.every(catalog.OPERATOR)}
 
 
@@ -120,6 +135,7 @@ class Metrics:
         self.tables = self._gauge("hudi_operator_tables")
         self.clock = self._gauge("hudi_operator_api_clock_offset_seconds")
         self.leader = self._gauge("hudi_operator_leader")
+        self.config_in_force = self._gauge("hudi_operator_config_in_force")
         self.etcd_seconds = self._histogram("hudi_operator_etcd_seconds")
         self._lag = self._histogram("hudi_operator_event_loop_lag_seconds")
         self._api_requests = self._counter("hudi_operator_api_requests_total")
@@ -131,6 +147,21 @@ class Metrics:
             name: self._gauge(f"hudi_operator_etcd_database_{name}bytes") for name in ("", "in_use_", "quota_")
         }
         self._gauge("hudi_operator_build_info").labels(__version__).set(1)
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """Expose the series that alerts ask for by their increase before anything is counted.
+
+        Prometheus sees no increase in the first value of a series: what had happened before the
+        first scrape with it would count as nothing (F646).
+        """
+        for reason in Reason:
+            self.fences.labels(reason)
+        for class_ in _CLASSES:
+            self.ended.labels(class_)
+        for verb in _VERBS:
+            for code in _REFUSED:
+                self._api_requests.labels(verb, code)
 
     def _counter(self, name: str) -> Counter:
         metric = _DEFINITIONS[name]

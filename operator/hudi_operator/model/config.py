@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, cast
 
 from hudi_operator.api.fields import SIZE
@@ -19,6 +19,7 @@ LONGEST_SECONDS = 3600
 KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """The cluster autoscaler keeps the node of such a pod: its written files would be lost."""
 _ANNOTATION = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+MIRROR = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?"
 
 
 class ConfigError(ValueError):
@@ -187,6 +188,8 @@ class OperatorConfig:
     """
     allowed_images: tuple[str, ...] = ("*",)
     """Images that a HudiTable may name beside ``spark_image``; a final ``*`` matches anything."""
+    maven_mirror: str = ""
+    """Maven repository from which drivers get ``deps.packages``; empty: packages are refused."""
     consent: ConsentConfig = ConsentConfig()
     consent_binding: ConsentBindingConfig = ConsentBindingConfig()
     option_patterns: tuple[str, ...] = ()
@@ -231,6 +234,7 @@ class OperatorConfig:
             image_pull_policy=_value(data, "imagePullPolicy", str, cls.image_pull_policy, "config"),
             allowed_schemes=_strings(data, "allowedSchemes", cls.allowed_schemes, "config"),
             allowed_images=_strings(data, "allowedImages", cls.allowed_images, "config"),
+            maven_mirror=_check_mirror(_value(data, "mavenMirror", str, cls.maven_mirror, "config")),
             consent=_check_consent(ConsentConfig(**_section(data, "consent", ConsentConfig))),
             consent_binding=_check_consent_binding(
                 ConsentBindingConfig(**_section(data, "consentBinding", ConsentBindingConfig))
@@ -260,6 +264,35 @@ class OperatorConfig:
         )
 
 
+RELOADED: Mapping[str, str] = {
+    "allowed_schemes": "allowedSchemes",
+    "path_prefixes": "pathPrefixes",
+    "allowed_images": "allowedImages",
+    "consent": "consent",
+    "option_patterns": "options",
+    "agent": "agent",
+    "image_pull_policy": "imagePullPolicy",
+    "network_policies": "networkPolicies",
+    "driver_annotations": "driverAnnotations",
+    "agent_annotations": "agentAnnotations",
+    "tmp_size_limit": "tmpSizeLimit",
+    "user_ids": "userIds",
+}
+"""Settings that count from the next look at each table, by field. Others need another process: what
+is connected, served or watched with them was made at its start.
+"""
+
+
+def reloaded(now: OperatorConfig, read: OperatorConfig) -> tuple[OperatorConfig, tuple[str, ...]]:
+    """The configuration in force when the file has become ``read``.
+
+    And the settings that differ there and count only for another process.
+    """
+    changed = [f.name for f in fields(OperatorConfig) if getattr(now, f.name) != getattr(read, f.name)]
+    taken = {name: getattr(read, name) for name in changed if name in RELOADED}
+    return replace(now, **taken), tuple(_camel(name) for name in changed if name not in RELOADED)
+
+
 _TOP = [
     "etcd",
     "podEtcd",
@@ -268,6 +301,7 @@ _TOP = [
     "allowedSchemes",
     "pathPrefixes",
     "allowedImages",
+    "mavenMirror",
     "consent",
     "consentBinding",
     "options",
@@ -403,6 +437,12 @@ def _check_size(size: str, where: str) -> str:
     if not re.fullmatch(SIZE, size):
         raise ConfigError(f"{where}: expected a whole number and Mi or Gi, such as 512Mi, found {size!r}")
     return size
+
+
+def _check_mirror(url: str) -> str:
+    if url and not re.fullmatch(MIRROR, url):
+        raise ConfigError(f"config.mavenMirror: expected an http or https URL without user or password, found {url!r}")
+    return url
 
 
 def _check_user_ids(user_ids: str) -> str:

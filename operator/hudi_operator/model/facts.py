@@ -275,6 +275,12 @@ class Observed:
     """
     tables_on_path: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) whose canonical path is the same."""
+    owner_is_gone: bool = False
+    """The gate names another HudiTable, which does not exist: the API server has said so. False: it
+    exists, or nobody knows.
+    """
+    trial: EtcdFacts | None = None
+    """Keys of this HudiTable's trial (:mod:`hudi_operator.plan.core.trial`); None: it has none."""
     overlapping: tuple[str, ...] = ()
     """Other HudiTables (``ns/name``) that block this one's path: it lies in theirs, contains it, or
     is the same under another spelling.

@@ -136,6 +136,9 @@ class EtcdPort(Protocol):
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Delete a report."""
 
+    async def end_trial(self, trial_id: str, *, agents: Sequence[str]) -> bool:
+        """Delete every key of a trial, and its assignments at these agents."""
+
     async def put_request(self, table_id: str, *, id: str, value: JsonDict | None) -> bool:
         """Put a request for the agent, or withdraw it (None)."""
 

@@ -79,6 +79,15 @@ class Counts(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanStatus(Record):
+    """What happens next with a HudiWriter (``status.plan``)."""
+
+    verdict: str = ""
+    reason: str = field(default="", metadata=LEFT_OUT)
+    message: str = field(default="", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConflictEntry(Record):
     """A commit of a HudiWriter that was refused (``status.recentConflicts``)."""
 

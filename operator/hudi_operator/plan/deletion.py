@@ -9,6 +9,7 @@ path, so that a namespace can be deleted although no agent can run in it any mor
 from __future__ import annotations
 
 from hudi_contract import naming
+from hudi_contract.keys import reporting_attempt
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
 from hudi_contract.settle import Phase
 from hudi_contract.table_keys import Admit
@@ -17,11 +18,20 @@ from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.agent import agent_pods
-from hudi_operator.plan.core.actions import Action, DeleteAdmit, PatchFinalizers, PutAssignment, Unbind
+from hudi_operator.plan.core import trial
+from hudi_operator.plan.core.actions import (
+    Action,
+    DeleteAdmit,
+    DeleteReport,
+    PatchFinalizers,
+    PutAssignment,
+    PutRequest,
+    Unbind,
+)
 from hudi_operator.plan.core.partial_plan import PartialPlan, together
 from hudi_operator.plan.core.view import View, WriterView
 from hudi_operator.plan.fencing import evidence, held_config_maps
-from hudi_operator.plan.gate import gate
+from hudi_operator.plan.gate import gate, releasing
 from hudi_operator.plan.requests import catalogs, restores
 from hudi_operator.plan.writers.runs import Progress
 
@@ -104,7 +114,12 @@ def plan_table(view: View) -> PartialPlan:
         return PartialPlan()
     if unknown := ("the gate" if doubts.gate_unreadable(view.etcd) else doubts.undecided(view.etcd)):
         return PartialPlan.of(summary=f"deletion waits: {unknown} cannot be read", requeue=2.0)
+    if not trial.over(view):
+        return trial.end(view)
     if gate.owned_by_other(view) or (view.etcd.gate is None and not view.incs):
+        # It may have had an agent all the same, for a trial or before it gave way.
+        if pods := agent_pods.left_over(view):
+            return PartialPlan.of(summary=f"deletion waits for {', '.join(pods[:3])}", requeue=2.0)
         leave = (*_unbind(view), *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
         return PartialPlan.of(*leave, summary="nothing to settle, the table may be deleted")
     restore = restores.begun(view)
@@ -114,12 +129,12 @@ def plan_table(view: View) -> PartialPlan:
     closing = view.gate.state is GateState.OPEN
     if not closing and catalogs.dropping(view):
         return catalogs.await_drop(view)
-    release = gate.plan_release(view)
+    release = releasing.plan_release(view)
     if release.actions:
         return release if closing else together([release, catalogs.drop_told(view)])
     leaving = _leave_agents(view)
     waiting = _unsettled_before_unlock(view)
-    if not gate.released(view) or waiting or view.etcd.lock is not None:
+    if not releasing.released(view) or waiting or view.etcd.lock is not None:
         who = ", ".join(waiting[:3]) or "the gate"
         return PartialPlan(leaving.actions, (f"deletion waits for {who}",), 2.0)
     # Nothing else would drop the evidence of these pods afterwards.
@@ -128,7 +143,7 @@ def plan_table(view: View) -> PartialPlan:
     ]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    unbound = (*leaving.actions, *_unbind(view))
+    unbound = (*leaving.actions, *_forgotten(view), *_unbind(view))
     leave = (*unbound, *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
     return PartialPlan(leave, ("nobody can hold the lock, the table may be deleted",))
 
@@ -147,7 +162,24 @@ def plan_giving_way(view: View) -> PartialPlan:
         return PartialPlan(
             leaving.actions, (f"releasing the gate for another HudiTable of the same path: waiting for {who}",), 2.0
         )
-    return gate.plan_release(view)
+    return releasing.plan_release(view)
+
+
+def _forgotten(view: View) -> tuple[Action, ...]:
+    """What is nobody's once the agent has left: requests to it, and reports (F619).
+
+    The next HudiTable of the path would find orders that its spec does not give, and the last error
+    of this one. What settling still needs stays, and the gate, the clock and what was done are the
+    path's.
+    """
+    needed = {inc.attempt for inc in view.incs if not inc.settled}
+    requests = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests]
+    reports = [
+        DeleteReport(view.table.table_id, kind)
+        for kind in view.etcd.reports
+        if (reporting_attempt(kind) or "-") not in needed
+    ]
+    return (*requests, *reports)
 
 
 def _unbind(view: View) -> tuple[Action, ...]:

@@ -66,6 +66,7 @@ FIELD_OF = {
 _NO_DEFAULTS = Defaults()
 _CLUSTER = "-"
 _UNKNOWN_STORE = "the store of the operator's broker"
+_UNKNOWN_MIRROR = "the operator's Maven repository"
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def _settings(table: TableSpec) -> OperatorConfig:
     """An administrator's settings, as far as they refuse nothing that they may allow."""
     endpoint = table.storage.options.get("fs.s3a.endpoint") or _UNKNOWN_STORE
     broker = CredentialsBrokerConfig(url="https://unknown", store_endpoint=endpoint)
-    return OperatorConfig(allowed_schemes=SCHEMES, credentials_broker=broker)
+    return OperatorConfig(allowed_schemes=SCHEMES, credentials_broker=broker, maven_mirror=_UNKNOWN_MIRROR)
 
 
 def _gate_untold(before: JsonDict | None, will: TableSpec) -> bool:

@@ -22,18 +22,20 @@ from hudi_operator.manifests import namespace
 from hudi_operator.model import conditions, doubts
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import Observed
-from hudi_operator.model.status import attempt_entries
+from hudi_operator.model.status import PlanStatus, attempt_entries
 from hudi_operator.plan import deletion, table_events, table_status
 from hudi_operator.plan.agent import agent_pods, agents, table_services
+from hudi_operator.plan.core import trial
 from hudi_operator.plan.core.actions import Action, Apply, PatchFinalizers, Plan, StopTimer, Unbind, UpdateStatus
 from hudi_operator.plan.core.ownership import has_role
 from hudi_operator.plan.core.partial_plan import PartialPlan, guarded, together
 from hudi_operator.plan.core.view import View, WriterView, build_view
 from hudi_operator.plan.fencing import collection, evidence, held_config_maps, settling, sightings, suspects
-from hudi_operator.plan.gate import adoption, asked, gate, stalled, turns
+from hudi_operator.plan.gate import adoption, asked, gate, stalled, taking_over, turns
 from hudi_operator.plan.requests import bootstrap, catalogs, holds, metadata_table, restores, savepoints
 from hudi_operator.plan.writers import admission, attempts, deadlines, executors_missing, writer_status
 from hudi_operator.plan.writers.admission import Decision, Kind
+from hudi_operator.plan.writers.next_step import Verdict
 from hudi_operator.plan.writers.runs import Progress
 
 JsonDict = dict[str, Any]
@@ -78,12 +80,7 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
     """Everything but status: one step, and the writers' progress."""
     ref = view.table.ref
     if gate.owned_by_other(view):
-        # Every key of this table id belongs to the HudiTable that the gate names: nothing
-        # may be changed.
-        steps = (
-            [deletion.plan_table(view)] if ref.deleting else [PartialPlan.of(summary="another HudiTable has this path")]
-        )
-        return together(steps), _unchanged(view)
+        return together(_of_another(view)), _unchanged(view)
     if turns.waits(view) and not ref.deleting:
         return turns.plan_waiting(view), _unchanged(view)
     if gate.too_new(view):
@@ -98,7 +95,10 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
             summary="the gate cannot be read, and another HudiTable has this path: nothing is touched"
         ), progress
     if _not_taken_over(view):
-        return PartialPlan.of(summary="the table cannot be used as specified"), progress
+        return together([PartialPlan.of(summary="the table cannot be used as specified"), trial.end(view)]), progress
+    if gate.tries(view) and not view.unreadable:
+        pods = _part(view, "agent pods", agent_pods.plan_agent_pods)
+        return together([pods, _part(view, "the trial of the path", agents.plan_trial)]), progress
     fencing = [
         _part(view, *each)
         for each in (
@@ -139,8 +139,17 @@ def _plan(view: View) -> tuple[PartialPlan, dict[str, Progress]]:
         _part(view, "the agent", agents.plan_agent),
         _part(view, "requests", _requests),
         _part(view, "collection", collection.plan_collection),
+        _part(view, "the end of the trial", trial.end),
     ]
     return together([_part(view, "the gate", gate.plan_gate), *safe, *(mine if gate.is_mine(view) else [])]), progress
+
+
+def _of_another(view: View) -> list[PartialPlan]:
+    """Every key of this table id belongs to the HudiTable that the gate names: none is changed."""
+    if not view.table.ref.deleting:
+        return [taking_over.plan(view), trial.end(view)]
+    pods = _part(view, "agent pods", agent_pods.plan_agent_pods)
+    return [pods, _part(view, "deletion", deletion.plan_table)]
 
 
 def _not_taken_over(view: View) -> bool:
@@ -410,6 +419,7 @@ def _waiting_writer(obj: JsonDict, *, reason: str, message: str, now_ms: int) ->
         **old,
         "observedGeneration": generation,
         "executedNonce": old.get("executedNonce", str((obj.get("spec") or {}).get("restartNonce") or "")),
+        "plan": PlanStatus(verdict=Verdict.WAITS.value, reason=reason, message=message).to_json(),
         "state": old.get("state", WriterState.WAITING.value) if over else WriterState.WAITING.value,
         "conditions": conditions.merge(old.get("conditions") or [], wanted, generation=generation, now_ms=now_ms),
     }

@@ -22,7 +22,7 @@ from hudi_operator.model.conditions import Condition, condition
 from hudi_operator.model.facts import EtcdFitness
 from hudi_operator.model.status import CommitEntry, ForeignEntry, LockStatus, PendingEntry, SettlingEntry
 from hudi_operator.plan.agent import agents, table_services
-from hudi_operator.plan.core import credentials
+from hudi_operator.plan.core import credentials, trial
 from hudi_operator.plan.core.actions import UpdateStatus
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import Incarnation, View
@@ -88,6 +88,8 @@ def table_status(
             status.update({name: view.status[name] for name in _OUTCOMES if name in view.status})
         status.update(_read_cost(view))
         status.update(_of_settling(view))
+    elif trial.needed(view):
+        status["agent"] = view.agent  # before it knows the trial (F585)
     counts = _writers(decisions)
     status["writers"] = counts
     status["writersSummary"] = f"{counts['running']}/{counts['queued']}/{counts['suspended']}"
@@ -264,16 +266,19 @@ def _blocked_by(view: View) -> str:
 
 
 def _foreign_conditions(view: View, stall: Stall | None, sentence: str) -> list[Condition]:
-    """Conditions before the gate names this table.
+    """Conditions before the gate names this table, and after it is released.
 
-    They do not mention incarnations of another HudiTable.
+    They do not mention incarnations of another HudiTable. Of this one's pods its deletion may still
+    await the end (F649).
     """
     stalled = stall is not None
-    reason, message = (stall.reason, stall.message) if stall is not None else ("Creating", sentence)
+    code, said = gate.report_error(view) if trial.needed(view) else ("", "")
+    reason, message = (stall.reason, stall.message) if stall is not None else (code or "Creating", said or sentence)
     return [
         condition("Ready", False, reason, message),
         condition("Reconciling", not stalled, reason, message),
         condition("Stalled", stalled, reason if stalled else "NotStalled", message if stalled else ""),
+        *([_awaiting(_left(view))] if view.table.ref.deleting else []),
         condition("Suspended", view.table.suspend, "Suspended" if view.table.suspend else "NotSuspended"),
     ]
 
@@ -462,19 +467,28 @@ def _broker(view: View) -> list[Condition]:
 
 def _settled(view: View) -> list[Condition]:
     """Conditions for settling that waits for an overdue proof, or for the agent."""
-    left = evidence.unproven(view) if view.mode != FencingMode.LEASE_ONLY else []
-    others = [f"{len(left) - LEFT_NAMED} more pods like these"] if len(left) > LEFT_NAMED else []
     proofs = [text for text in (awaiting_proof(view, i) for i in being_settled(view)) if text]
-    proofs += [*left[:LEFT_NAMED], *others]
     rolling = [i for i in being_settled(view) if i.phase in (Phase.Unlocked, Phase.RollingBack, Phase.Swept)]
     worst = max((i.settling.failures for i in rolling), default=(0, ""))
     text = f"{', '.join(i.label for i in rolling[:5])}{f' ({worst[0]} failures: {worst[1]})' if worst[0] else ''}"
     return [
-        condition("AwaitingProofOfDeath", bool(proofs), "ProofMissing" if proofs else "NotAwaited", "; ".join(proofs)),
+        _awaiting([*proofs, *_left(view)]),
         condition(
             "RollbackPending", bool(rolling), "RollingBack" if rolling else "NothingPending", text if rolling else ""
         ),
     ]
+
+
+def _left(view: View) -> list[str]:
+    """How to end the wait for pods that no settle record names."""
+    left = evidence.unproven(view) if view.mode != FencingMode.LEASE_ONLY else []
+    others = [f"{len(left) - LEFT_NAMED} more pods like these"] if len(left) > LEFT_NAMED else []
+    return [*left[:LEFT_NAMED], *others]
+
+
+def _awaiting(proofs: list[str]) -> Condition:
+    reason = "ProofMissing" if proofs else "NotAwaited"
+    return condition("AwaitingProofOfDeath", bool(proofs), reason, "; ".join(proofs))
 
 
 def _bucket(view: View) -> list[Condition]:

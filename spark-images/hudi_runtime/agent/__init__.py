@@ -1,6 +1,7 @@
 """The agent of any number of tables: `python -m hudi_runtime.agent`.
 
-`agent.py` is the process, `assignment.py` one table of it.
+`agent.py` is the process, `assignment.py` one table of it, `trial.py` a path that it only tries to
+reach (F617); `trouble.py` is what both say of a failure.
 
 `preparation.py` makes the table ready, `tasks.py` serves it: each task has one interface
 (`services/tasks.py`) and works with one `AgentContext`, which has the table's keys (context, keys).

@@ -26,6 +26,7 @@ from hudi_contract.keys import agent_range
 from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_contract.shape import ShapeError
 from hudi_runtime.agent.assignment import Assignment
+from hudi_runtime.agent.trial import Trial
 from hudi_runtime.job import job as job_file
 from hudi_runtime.process import spark as sp
 from hudi_runtime.process.diagnosis import diagnose
@@ -75,8 +76,8 @@ class Agent:
         self._stop = stop
         self._handing_over = handing_over
         self._etcd: Etcd = unbound(spark)
-        self._assignments: dict[str, Assignment] = {}
-        self._left: list[Assignment] = []
+        self._assignments: dict[str, Assignment | Trial] = {}
+        self._left: list[Assignment | Trial] = []
         """Assignments of tables that this agent no longer serves; the operator settles their
         incarnations.
         """
@@ -162,8 +163,10 @@ class Agent:
         False when its assignment cannot be read, which affects no other table.
         """
         try:
-            self._assignments[table_id] = Assignment(
-                self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot
+            self._assignments[table_id] = (
+                Trial(self._spark, value, etcd=self._etcd)
+                if value.get("trial") is True
+                else Assignment(self._spark, value, etcd=self._etcd, stopping=self._stopping, slot=self._slot)
             )
         except ShapeError as error:
             if self._unread.get(table_id) != str(error):
@@ -182,7 +185,7 @@ class Agent:
         del self._running[table_id]
         return True
 
-    def _step(self, table_id: str, assignment: Assignment) -> None:
+    def _step(self, table_id: str, assignment: Assignment | Trial) -> None:
         if self._idle(table_id):
             self._running[table_id] = (self._pool.submit(assignment.step), time.monotonic())
             return

@@ -14,9 +14,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_contract.assignment import AssignmentRecord
-from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_contract.keys import Kind
-from hudi_contract.outcomes import ErrorCode, FailureClass
 from hudi_contract.requests import Foreign, ForeignInstant
 from hudi_contract.table_keys import Clock
 from hudi_contract.words import AgentError
@@ -27,8 +26,9 @@ from hudi_runtime.agent.keys import AgentKeys
 from hudi_runtime.agent.preparation import CLOCK_KEY, FOREIGN_KEY, Preparation
 from hudi_runtime.agent.reports import Reports
 from hudi_runtime.agent.tasks import Tasks
+from hudi_runtime.agent.trouble import RETRY_SECONDS, Trouble, told
 from hudi_runtime.job.job import TableSpec
-from hudi_runtime.process.errors import classify, environment_secrets, first_line, java_causes, record_message
+from hudi_runtime.process.errors import classify, environment_secrets, record_message
 from hudi_runtime.process.etcd import Etcd, read
 from hudi_runtime.process.session import FENCED
 from hudi_runtime.services.tasks import Observation, Slot
@@ -44,7 +44,6 @@ LIST_SECONDS = 5.0
 `LONGEST_PAUSE_SECONDS` otherwise: etcd shows commits of our writers at once, listings cost requests
 at the store, foreign writers are rare.
 """
-RETRY_SECONDS = 3.0
 
 
 class Assignment:
@@ -62,7 +61,7 @@ class Assignment:
         self._retired = False
         self._keys = AgentKeys(etcd, self.spec.id)
         self._reports = Reports(self._keys)
-        self._trouble = _Trouble(self.spec.table)
+        self._trouble = Trouble(self.spec.table)
         self._listing = _Listing()
         self._bucket = Bucket(spark, self.spec.path)
         # The steps of the preparation: the storage has answered, the session is open,
@@ -132,15 +131,8 @@ class Assignment:
             self._failed(error)
 
     def _failed(self, error: Exception) -> None:
-        failure = classify(error, secrets=environment_secrets())
-        code: str = (
-            AgentError.OTHER_LOCK_AUTHORITY if f"[{ErrorCode.OTHER_AUTHORITY}]" in failure.message else failure.kind
-        )
-        if failure.kind is FailureClass.INFRASTRUCTURE and any(
-            _storage_type(cause.type) for cause in java_causes(error)
-        ):
-            code = FailureClass.STORAGE_UNREACHABLE
-        self._error(code, failure.message, exists=bool(self._ready))
+        code, message = told(error)
+        self._error(code, message, exists=bool(self._ready))
 
     def _error(self, code: str, message: str, *, exists: bool) -> None:
         self._trouble.met(f"{code}: {message}")
@@ -288,42 +280,6 @@ class Assignment:
         return self._session is None or self._session.close()
 
 
-class _Trouble:
-    """The back-off of a table that cannot be served.
-
-    The reason, logged once, and the time of the next try.
-    """
-
-    def __init__(self, table: str) -> None:
-        self._table = table
-        self._until = 0.0
-        self._failures = 0
-        self._reason = ""
-
-    @property
-    def rests(self) -> bool:
-        """Whether the next try is not yet due."""
-        return time.monotonic() < self._until
-
-    def rest(self, seconds: float) -> None:
-        """Set the time until the next try."""
-        self._until = time.monotonic() + seconds
-
-    def met(self, reason: str) -> None:
-        """Record a failure; the pause grows with each consecutive failure."""
-        self._failures += 1
-        self.rest(exponential(self._failures, first=RETRY_SECONDS, longest=LONGEST_PAUSE_SECONDS))
-        if reason != self._reason:
-            print(
-                f"table {self._table}: {first_line(reason, secrets=environment_secrets())}", file=sys.stderr, flush=True
-            )
-        self._reason = reason
-
-    def over(self) -> None:
-        """Reset after a success."""
-        self._failures, self._reason = 0, ""
-
-
 class _Listing:
     """The last listing of the active timeline, and when the next one is due."""
 
@@ -347,9 +303,3 @@ class _Listing:
         """Record that the timeline was listed now and reported."""
         self._at = time.monotonic()
         self._interval = LIST_SECONDS if self.timeline.pending else LONGEST_PAUSE_SECONDS
-
-
-def _storage_type(name: str) -> bool:
-    return name.startswith(
-        ("java.io.IOException", "java.nio.file.", "java.net.", "org.apache.hadoop.", "com.amazonaws.")
-    )

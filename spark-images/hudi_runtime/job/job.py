@@ -21,6 +21,8 @@ from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
 from hudi_runtime.job.merging import LATER_COMMIT, Merge
 
 DEFAULT_PATH = f"{JOB_DIR}/{JOB_FILE}"
+FAIL, SET_ASIDE = "Fail", "SetAside"
+"""Values of `KafkaSource.bad`; the third one is `Drop`."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,17 @@ class KafkaSecurity:
 
 
 @dataclass(frozen=True)
+class KafkaRegistry:
+    """A registry that knows with which schema a value was written.
+
+    `folder` holds the Secret's keys as files (empty: there is no Secret).
+    """
+
+    url: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
 class KafkaSource:
     """Topics by name, or by pattern (exactly one is set); fields have the values of the HudiWriter.
 
@@ -118,10 +131,17 @@ class KafkaSource:
     metadata: bool
     security: KafkaSecurity = KafkaSecurity()
     options: Mapping[str, str] = field(default_factory=dict)
+    registry: KafkaRegistry | None = None
+    """None: values have no header of a registry."""
+    bad: str = FAIL
+    """What is done with records that cannot be written: `Fail`, `Drop` or `SetAside`."""
+    max_bad: int = 0
+    """More of them in one commit fail the attempt."""
 
     @classmethod
     def of(cls, told: contract.Kafka) -> KafkaSource:
         """The source of a job."""
+        registry = told.value.registry
         return cls(
             servers=told.bootstrap_servers,
             topics=told.topics,
@@ -134,6 +154,9 @@ class KafkaSource:
             metadata=told.value.metadata,
             security=KafkaSecurity(told.security.protocol, told.security.mechanism, told.security.folder),
             options=told.options,
+            registry=KafkaRegistry(registry.url, registry.folder) if registry is not None else None,
+            bad=told.on_bad_record.action if told.on_bad_record is not None else FAIL,
+            max_bad=told.on_bad_record.max_per_commit if told.on_bad_record is not None else 0,
         )
 
 
@@ -198,6 +221,15 @@ class Application:
 
     main_file: str
     arguments: tuple[str, ...]
+    module: str = ""
+    main_class: str = ""
+    jar: str = ""
+    """With `main_class`: the jar that has it."""
+
+    @property
+    def name(self) -> str:
+        """The program in messages."""
+        return self.main_class or self.module or self.main_file.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -263,6 +295,8 @@ class Job:
     """
     predecessor_seconds: int = 900
     """Seconds for which it waits for the lock of an earlier attempt."""
+    deps: contract.Dependencies | None = None
+    """What user code brings along; None: nothing."""
 
     @property
     def runs_user_code(self) -> bool:
@@ -297,7 +331,6 @@ class Job:
     @classmethod
     def of(cls, told: contract.JobRecord) -> Job:
         """The attempt of a parsed job.json."""
-        program = told.application
         return cls(
             writer=f"{told.writer.namespace}/{told.writer.name}",
             attempt=told.attempt.id,
@@ -307,7 +340,8 @@ class Job:
             source=_source(told.source),
             transform=told.transform.sql if told.transform is not None else None,
             operation=told.operation,
-            application=Application(program.main_file, program.arguments) if program is not None else None,
+            application=_application(told.application) if told.application is not None else None,
+            deps=told.deps,
             in_process_retries=told.conflict.in_process,
             options=told.hudi_options,
             partitions=told.partitions,
@@ -319,6 +353,10 @@ class Job:
             interval=told.streaming.interval_seconds if told.streaming is not None else None,
             predecessor_seconds=told.predecessor_seconds,
         )
+
+
+def _application(told: contract.Application) -> Application:
+    return Application(told.main_file, told.arguments, told.module, told.main_class, told.jar)
 
 
 def _source(told: contract.Source | None) -> Source | None:

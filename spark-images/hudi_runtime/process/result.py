@@ -36,6 +36,8 @@ class Tally:
     conflict_count: int = 0
     waiting: int = 0
     """Backlog of the source when the last commit's batch was taken: files, commits, offsets."""
+    bad_records: int = 0
+    """Records that the writer's commits have left out, in all its attempts."""
     caught_up: bool = False
     """Whether a streaming run has reached the end of its source at least once."""
 
@@ -93,9 +95,11 @@ class Reporter:
             last_instant=tally.last_instant,
             last_completion_time=tally.last_completion,
             conflicts=tally.conflicts,
+            conflict_count=tally.conflict_count,
             turn=self.turn,
             waiting=tally.waiting,
             caught_up=tally.caught_up,
+            bad_records=tally.bad_records,
             resumed_ms=self._resumed_ms,
         )
         try:
@@ -122,6 +126,7 @@ def termination_message(tally: Tally, failure: Failure | None) -> str:
         conflicts=tally.conflict_count,
         waiting=tally.waiting,
         caught_up=tally.caught_up,
+        bad_records=tally.bad_records,
     )
     while len((text := json.dumps(result.to_json())).encode()) > TERMINATION_LIMIT:
         result = result.but(message=result.message[: len(result.message) // 2])

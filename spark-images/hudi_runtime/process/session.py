@@ -92,6 +92,14 @@ class Session:
         context: Any = spark.sparkContext
         self._java.giveUpLeftWrites(context._jsc.sc())
 
+    def program_ended(self) -> None:
+        """From now on, what the program has left running can begin no instant (F626)."""
+        self._java.programEnded()
+
+    def completed(self) -> set[str]:
+        """The instants that the program of this driver has completed."""
+        return {str(instant) for instant in self._java.completedInstants()}
+
     def quiet(self, seconds: float = QUIET_SECONDS) -> bool:
         """Wait until no publication is unknown and the lock is released; False on timeout."""
         return bool(self._java.awaitQuiet(int(seconds * 1000)))

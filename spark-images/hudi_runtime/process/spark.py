@@ -15,30 +15,46 @@ import threading
 import time
 from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from hudi_runtime.process import class_archive
+from hudi_runtime.process import class_archive, dependencies, jvm_names
 
 
-def start(name: str, *, program: bool = False) -> SparkSession:
+def start(name: str, *, program: bool = False, brought: dependencies.Brought | None = None) -> SparkSession:
     """Start the session of this process.
 
     It has what only the pod knows: its address, and the class archive of its image.
 
     `program`: user code may write rows by itself, so the files are checked (F212, F281).
+
+    `brought`: what that code brings along. Raises RuntimeFailure when it cannot be loaded.
     """
     os.environ["HUDI_OPERATOR_PROGRAM"] = str(program).lower()
     settings = class_archive.settings()
     # Executors reach the driver there.
     if address := os.environ.get("POD_IP"):
         settings["spark.driver.host"] = address
+    loaded = dependencies.Loaded({}, ()) if brought is None or brought.nothing else _load(settings, brought)
     builder = SparkSession.builder.appName(name)
-    for key, value in settings.items():
+    for key, value in {**settings, **loaded.settings}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    jvm: Any = spark.sparkContext._jvm
+    jvm_names.keep(jvm)
+    for path in loaded.py_files:
+        spark.sparkContext.addPyFile(path)
     _report_unused_archive()
     return spark
+
+
+def _load(settings: dict[str, str], brought: dependencies.Brought) -> dependencies.Loaded:
+    """In the JVM that the SparkContext is made in next."""
+    conf = SparkConf()
+    for key, value in settings.items():
+        conf.set(key, value)
+    SparkContext._ensure_initialized(conf=conf)
+    return dependencies.load(SparkContext._jvm, brought)
 
 
 def _report_unused_archive() -> None:

@@ -19,14 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, functions, types
+from pyspark.sql import DataFrame, SparkSession
 
-from hudi_contract.outcomes import ErrorCode, FailureClass
-from hudi_runtime.job.job import KafkaSource
+from hudi_contract.outcomes import FailureClass
+from hudi_runtime.job.job import FAIL, SET_ASIDE, KafkaSource
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, java_causes
-from hudi_runtime.read import files
 from hudi_runtime.read import kafka_positions as kp
+from hudi_runtime.read import kafka_values
 from hudi_runtime.read import progress as pg
+from hudi_runtime.read.bad_records import BadRecords
+from hudi_runtime.read.kafka_values import COLUMNS
 
 API_TIMEOUT_MS = 30_000
 """Timeout of each request to the brokers."""
@@ -37,9 +39,6 @@ OLDEST_MS = 2**31
 """About 25 days after the start of 1970: py4j would pass a smaller number as an Integer, which no
 method for times accepts.
 """
-META = ("key", "topic", "partition", "offset", "timestamp")
-META_PREFIX = "_kafka_"
-_CORRUPT = "_corrupt_record"
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,8 @@ class Part:
     position: kp.Position
     waiting: int
     offsets: int
+    bad: BadRecords | None = None
+    """Records that are not in `frame`; None: one that does not parse fails the job."""
 
 
 # ---- one read of the topics
@@ -67,13 +68,25 @@ def parts(spark: SparkSession, source: KafkaSource, done: pg.Progress) -> Iterat
         position = _begin(brokers, source, seen, gone=look.gone, stored=stored)
     if stored is None and source.start_from != "Earliest":
         # A commit without rows stores the position: progress is kept only in the target's timeline.
-        yield Part(rows(records(spark, source, ()), source, spark), position, kp.waiting(position, seen), 0)
+        yield _part(spark, source, (), position, kp.waiting(position, seen))
     while True:
         ranges, position = kp.take(position, seen, source.max_offsets)
         if not ranges:
             return
-        offsets = sum(r.end - r.begin for r in ranges)
-        yield Part(rows(records(spark, source, ranges), source, spark), position, kp.waiting(position, seen), offsets)
+        yield _part(spark, source, ranges, position, kp.waiting(position, seen))
+
+
+def _part(
+    spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range], position: kp.Position, waiting: int
+) -> Part:
+    offsets = sum(r.end - r.begin for r in ranges)
+    found = records(spark, source, ranges)
+    values = kafka_values.Values(spark, source, found, empty=not ranges)
+    if source.bad == FAIL or not ranges:
+        return Part(values.rows(), position, waiting, offsets)
+    good, unparsed = values.parted()
+    bad = BadRecords(unparsed, found, limit=source.max_bad, keep=source.bad == SET_ASIDE)
+    return Part(good, position, waiting, offsets, bad)
 
 
 def _certain(brokers: Brokers, stored: kp.Position | None) -> Look:
@@ -396,69 +409,7 @@ def records(spark: SparkSession, source: KafkaSource, ranges: Sequence[kp.Range]
         "endingOffsets": json.dumps(end),
         "failOnDataLoss": "true",
     }
-    return spark.read.format("kafka").options(**options).load().select("key", "value", *META[1:])
+    return spark.read.format("kafka").options(**options).load().select(*COLUMNS)
 
 
 _PLAIN = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
-
-
-def rows(frame: DataFrame, source: KafkaSource, spark: SparkSession) -> DataFrame:
-    """Records as rows, according to `value` of the source.
-
-    A record that does not parse fails the job; the error has its offset, not its content.
-    """
-    if source.format == "Binary":
-        return frame
-    if source.format == "String":
-        return frame.withColumns({name: functions.col(name).cast("string") for name in ("key", "value")})
-    value = functions.col("value")
-    parsed, names, bad = _json(spark, source.schema) if source.format == "Json" else _avro(source.schema)
-    rule = f"the value is not {source.format} of the schema in source.kafka.value.schema"
-    told = functions.format_string(
-        f"[{ErrorCode.BAD_RECORD}] topic %s, partition %d, offset %d: {rule}", "topic", "partition", "offset"
-    )
-    checked = functions.when(value.isNotNull() & bad, functions.raise_error(told)).otherwise(functions.col("_value"))
-    meta = [functions.col(name).alias(f"{META_PREFIX}{name}") for name in META] if source.metadata else []
-    found = frame.withColumn("_value", parsed).withColumn("_value", checked)
-    return found.select(*(functions.col("_value").getField(name).alias(name) for name in names), *meta)
-
-
-def _json(spark: SparkSession, ddl: str) -> tuple[Any, list[str], Any]:
-    try:
-        schema = types._parse_datatype_string(ddl)
-    except Exception as error:
-        raise UserCodeError(
-            f"source.kafka.value.schema: {ddl[:200]!r} is not a list of columns such as 'id INT, name STRING'"
-        ) from error
-    if not isinstance(schema, types.StructType) or not schema.names:
-        raise UserCodeError(
-            f"source.kafka.value.schema: {ddl[:200]!r} must be a list of columns such as 'id INT, name STRING'"
-        )
-    # A missing field is null, whatever the schema declares.
-    whole = types.StructType([*schema.fields, types.StructField(_CORRUPT, types.StringType())])
-    parsed = functions.from_json(
-        functions.col("value").cast("string"), whole, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    )
-    more = ~files.is_alone(functions.col("value").cast("string"), {})
-    bad = functions.col("_value").isNull() | functions.col("_value").getField(_CORRUPT).isNotNull() | more
-    return parsed, schema.names, bad
-
-
-def _avro(schema: str) -> tuple[Any, list[str], Any]:
-    from pyspark.sql.avro.functions import from_avro
-
-    try:
-        fields = json.loads(schema)["fields"]
-        names = [str(item["name"]) for item in fields]
-        required = [str(item["name"]) for item in fields if item["type"] != "null" and "null" not in item["type"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserCodeError("source.kafka.value.schema: must be an Avro schema of type record, in JSON") from error
-    # A record that cannot be decoded gives a row of nulls. When every field may be null, that is
-    # not detectable, so Spark's own error is used.
-    if required:
-        return (
-            from_avro(functions.col("value"), schema, {"mode": "PERMISSIVE"}),
-            names,
-            functions.col("_value").getField(required[0]).isNull(),
-        )
-    return from_avro(functions.col("value"), schema, {"mode": "FAILFAST"}), names, functions.lit(False)

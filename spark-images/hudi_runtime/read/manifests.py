@@ -99,7 +99,12 @@ class KnownFiles:
 
 def folder_of(writer: str) -> str:
     """Folder of a writer's manifests, below the table's base path."""
-    return f"{ROOT}/{hashlib.sha256(writer.encode()).hexdigest()[:16]}"
+    return f"{ROOT}/{hash_of(writer)}"
+
+
+def hash_of(writer: str) -> str:
+    """Name of a writer's folder: its own name may have characters that a path may not."""
+    return hashlib.sha256(writer.encode()).hexdigest()[:16]
 
 
 def path_of(writer: str, name: str) -> str:

@@ -4,9 +4,9 @@ It is stored in the commit, and only a completed commit counts (F5, I9).
 
 The commit's metadata holds a bounded checkpoint, `{"digest", "count", "manifest"}`; for a Hudi
 source also `hudi`, the source table and the position in it; for Kafka `kafka`, the next offset of
-each partition; for a database `jdbc`, the greatest value that was read. For files the checkpoint
-names a manifest (`manifests`), which is written before the commit; without a completed commit that
-names it, it has no effect.
+each partition; for a database `jdbc`, the greatest value that was read; and `bad` when records were
+left out (`bad_records`). For files the checkpoint names a manifest (`manifests`), which is written
+before the commit; without a completed commit that names it, it has no effect.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class Progress:
     """The position in a table or query of a database; None when the commit is not of such a
     source, or each run reads everything.
     """
+    bad: int = 0
+    """Records that the writer's commits have left out until then (`bad_records`)."""
 
     def checkpoint(self, *, manifest: str = "") -> dict[str, object]:
         """The bounded form that goes into commit metadata."""
@@ -107,7 +109,14 @@ def of_checkpoint(
         hudi=hudi if isinstance(hudi, dict) else None,
         kafka=kafka if isinstance(kafka, dict) else None,
         jdbc=jdbc if isinstance(jdbc, dict) else None,
+        bad=left_out(checkpoint),
     )
+
+
+def left_out(checkpoint: Mapping[str, object] | None) -> int:
+    """Records that the writer's commits have left out, up to the one with this checkpoint."""
+    bad = (checkpoint or {}).get("bad")
+    return int(bad["total"]) if isinstance(bad, dict) else 0
 
 
 def advance(progress: Progress, files: Sequence[SourceFile]) -> Progress:

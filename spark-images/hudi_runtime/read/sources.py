@@ -25,6 +25,7 @@ from hudi_runtime.job.job import FilesSource, HudiSource, JdbcSource, Job, Kafka
 from hudi_runtime.process.errors import UserCodeError, user_error
 from hudi_runtime.read import delete_partition, files, jdbc, kafka, positions, remove_duplicates
 from hudi_runtime.read import progress as pg
+from hudi_runtime.read.bad_records import BadRecords
 from hudi_runtime.read.context import Context
 from hudi_runtime.read.deletions import DELETED
 from hudi_runtime.read.incremental import META_COLUMNS, PositionLost, Pull, Reader, ReadSnapshot
@@ -61,6 +62,10 @@ class Batch:
     """
     options: Mapping[str, str] = field(default_factory=dict)
     """More options of its write."""
+    bad: BadRecords | None = None
+    """Records of Kafka that the frame leaves out, and those that the write may leave out; None:
+    the write fails at the first one.
+    """
     beginning: bool = False
     """Whether it only stores where the source begins: it has no rows, and is not validated."""
     blame: Callable[[Exception], Exception | None] = lambda _: None
@@ -315,7 +320,7 @@ def _kafka_batches(spark: SparkSession, source: KafkaSource, done: pg.Progress) 
     for part in kafka.parts(spark, source, done):
         count += part.offsets
         batch = _counted(part.frame, pg.kafka_checkpoint(count, part.position.checkpoint()), part.waiting)
-        yield replace(batch, beginning=not part.offsets)
+        yield replace(batch, beginning=not part.offsets, bad=part.bad)
 
 
 def _jdbc_batches(spark: SparkSession, source: JdbcSource, *, run: str, done: pg.Progress) -> Iterator[Batch]:

@@ -11,11 +11,13 @@ import traceback
 
 from pyspark.sql import SparkSession
 
+from hudi_contract.job import Dependencies
 from hudi_contract.words import Stage
 from hudi_runtime.job import job as job_file
 from hudi_runtime.job import merging
-from hudi_runtime.job.options import check_allowed
+from hudi_runtime.job.options import check_allowed, commit_metadata
 from hudi_runtime.process import spark as sp
+from hudi_runtime.process.dependencies import Brought
 from hudi_runtime.process.diagnosis import diagnose
 from hudi_runtime.process.errors import Failure, environment_secrets, redact
 from hudi_runtime.process.result import Reporter, Tally, write_termination
@@ -130,6 +132,7 @@ class Attempt:
         self._reporter.stage(Stage.READING)
         remembers = isinstance(self._job.source, job_file.FilesSource) and not self._job.overwrites
         done, base = progress.read(self._table, self._job.writer, of_files=remembers)
+        self._tally.bad_records = done.bad
         arguments = self._job.source.arguments if isinstance(self._job.source, job_file.PythonSource) else {}
         user_context = context.make(self._job, self._session, self._spark, arguments)
         manifests = functools.cache(progress.manifests_of)  # of this attempt, however often it looks
@@ -158,10 +161,15 @@ class Attempt:
         self._reporter.stage(Stage.WRITING)
         self._session.give_up_left_writes(self._spark)
         try:
-            application.run(self._spark, program)
+            try:
+                metadata = commit_metadata(self._job, inc=self._session.inc, progress=None)
+                application.run(self._spark, program, metadata=metadata, cancelled=lambda: self.cancelled)
+            finally:
+                self._session.program_ended()
+                application.end_threads(self._spark, program)
+            self._committer.abandon_pending()
         finally:
             application.count_commits(self._table, self._session, self._tally, base=base)
-        self._committer.abandon_pending()
 
 
 def main() -> int:
@@ -172,7 +180,8 @@ def main() -> int:
     try:
         job = job_file.load()
         check_allowed(job.options)
-        spark = sp.start(f"{job.writer} {job.number}", program=job.runs_user_code)
+        brought = Brought(job.deps or Dependencies(), job.application.jar if job.application is not None else "")
+        spark = sp.start(f"{job.writer} {job.number}", program=job.runs_user_code, brought=brought)
         attempt = Attempt(spark, job, tally)
         attempt.run()
     except Exception as error:

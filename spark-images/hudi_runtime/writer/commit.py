@@ -36,8 +36,9 @@ from hudi_runtime.process.errors import (
 from hudi_runtime.process.result import Reporter, Tally
 from hudi_runtime.process.session import Conflict, Session
 from hudi_runtime.process.stopping import Stop
+from hudi_runtime.read import bad_records
 from hudi_runtime.read.deletions import DELETED
-from hudi_runtime.read.progress import parse_checkpoint
+from hudi_runtime.read.progress import left_out, parse_checkpoint
 from hudi_runtime.read.sources import Batch, transform
 from hudi_runtime.read.update import plain, take
 from hudi_runtime.table import partitions, values
@@ -55,6 +56,9 @@ SCHEMA_COMMITS = 5
 
 class Committer:
     """Commits batches of one attempt, one at a time."""
+
+    _spares = False
+    """Whether rows of the batch that the table cannot hold are left out (`onBadRecord`)."""
 
     def __init__(
         self,
@@ -107,6 +111,7 @@ class Committer:
             if found is not None:
                 instant, info = found
                 self._tally.committed(instant.requested, instant.completion, info.records, since=since)
+                self._tally.bad_records = left_out(parse_checkpoint(info, self._job.writer))
                 self._fairness.committed()
                 self._reporter.stage(Stage.COMMITTED)
                 return instant.completion
@@ -149,18 +154,24 @@ class Committer:
             taken, since = self._rows(batch)
             made = self._transformed(batch, taken)
             frame = partitions.held(made, self._job)
+            self._spares = batch.bad is not None and self._repeatable(made)
             fit, schema_base = self._evolved(batch, frame)
-            options = write_options(
-                self._job, inc=self._session.inc, progress=batch.checkpoint, progress_base=base, schema_base=schema_base
-            )
             with (
-                self._ready(batch, fit.apply(frame)) as ready,
+                self._checked(fit.apply(frame)) as (rows, refused),
+                self._left_out(batch, refused) as bad,
+                self._ready(batch, rows) as ready,
                 deletes.held(ready, self._job, columns=self._fitted_to) as (given, deleted),
             ):
                 self._save(
                     given,
                     {
-                        **options,
+                        **write_options(
+                            self._job,
+                            inc=self._session.inc,
+                            progress={**batch.checkpoint, **bad},
+                            progress_base=base,
+                            schema_base=schema_base,
+                        ),
                         **batch.options,
                         **deleted,
                         **since,
@@ -179,20 +190,45 @@ class Committer:
         return None
 
     @contextmanager
-    def _ready(self, batch: Batch, frame: DataFrame) -> Iterator[DataFrame]:
+    def _checked(self, frame: DataFrame) -> Iterator[tuple[DataFrame, DataFrame | None]]:
+        """The rows with a check that fails at one that the table cannot hold, within this context.
+
+        Rows that are spared are left out instead, and are the second, if they say their records.
+        Both are then of one execution, which Spark keeps: the time of a query is another one in
+        each (F638). `frame` has the table's columns.
+        """
+        table, delete, adds = self._job.table, self._job.operation == Operation.DELETE, self._job.adds
+        marks = values.marked(frame, table, delete=delete, adds=adds) if self._spares else None
+        if marks is None:
+            kafka = isinstance(self._job.source, KafkaSource)
+            yield values.held(frame, table, delete=delete, adds=adds, kafka=kafka), None
+            return
+        kept = marks.persist()
+        try:
+            yield values.valid(kept), values.refused(kept)
+        finally:
+            kept.unpersist()
+
+    @contextmanager
+    def _left_out(self, batch: Batch, refused: DataFrame | None) -> Iterator[Mapping[str, object]]:
+        """The part of the commit's progress about bad records.
+
+        Those to be set aside have been, within this context: no commit comes before its file.
+        """
+        bad = batch.bad.found(refused) if batch.bad is not None else ()
+        file = ""
+        if batch.bad is not None and bad and batch.bad.keep:
+            file = batch.bad.set_aside(self._table.storage, self._job.writer, bad)
+        yield bad_records.progress(bad, self._tally.bad_records, file)
+
+    @contextmanager
+    def _ready(self, batch: Batch, rows: DataFrame) -> Iterator[DataFrame]:
         """The rows of the batch, checked, to be written within this context.
 
-        `frame` has the table's columns. Raises the error of the first check that fails.
+        `rows`: of `_checked`. Raises the error of the first check that fails.
         """
         asked = batch.validations(self._job)
         delete = self._job.operation == Operation.DELETE
-        rows = values.held(
-            frame,
-            self._job.table,
-            delete=delete,
-            adds=self._job.adds,
-            kafka=isinstance(self._job.source, KafkaSource),
-        )
         with (
             self._session.looking_up(deletes=delete and not validations.read_the_table(asked)),
             duplicates.held(self._spark, rows, self._job, columns=self._fitted_to, validated=bool(asked)) as checked,
@@ -244,12 +280,20 @@ class Committer:
 
         `begun`: `Session.recomputed` as this write began.
         """
-        plan: Any = frame._jdf
-        rules: Any = self._spark.sparkContext._jvm.io.hudioperator.statements  # type: ignore[union-attr]
-        query = plan.queryExecution()
-        if rules.RepeatablePlan.test(query.analyzed()):
+        if self._repeatable(frame):
             return {}
-        return {RECOMPUTED: str(self._recomputed if rules.HeldRows.test(query) else begun)}
+        plan: Any = frame._jdf
+        held = self._rules_of_plans.HeldRows.test(plan.queryExecution())
+        return {RECOMPUTED: str(self._recomputed if held else begun)}
+
+    def _repeatable(self, frame: DataFrame) -> bool:
+        """Whether the rows are the same each time they are computed."""
+        plan: Any = frame._jdf
+        return bool(self._rules_of_plans.RepeatablePlan.test(plan.queryExecution().analyzed()))
+
+    @property
+    def _rules_of_plans(self) -> Any:
+        return self._spark.sparkContext._jvm.io.hudioperator.statements  # type: ignore[union-attr]
 
     def _is_conflict(self, error: Exception) -> bool:
         """Whether another instant may succeed.
@@ -278,7 +322,7 @@ class Committer:
             if not fit.evolves:
                 return fit, schema_base
             if batch.validations(self._job):  # one that is refused leaves no column behind
-                with self._ready(batch, fit.apply(frame)):
+                with self._checked(fit.apply(frame)) as (rows, _), self._ready(batch, rows):
                     pass
             empty = self._spark.createDataFrame([], fit.schema)
             self._save(empty, schema_options(self._job, inc=self._session.inc, schema_base=schema_base))

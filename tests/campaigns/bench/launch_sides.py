@@ -253,11 +253,8 @@ class Ours:
         tables = sorted({self._table_of(name) for name in names})
         ids = {name: self.world.table(name) for name in tables}
         self._ids |= ids
-        agent = self.world.pod("agent", seconds=120)
-        self.world.run_pod(agent)
-
         with ThreadPoolExecutor(4) as many:
-            launches.serve(self.world, ids.values(), agent, many)
+            launches.serve(self.world, ids, many)
         wait_for("tables", lambda: launches.ready_tables(self.world) >= len(tables), seconds=600)
 
     def _table_of(self, name: str) -> str:

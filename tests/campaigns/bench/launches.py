@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,10 +50,34 @@ def install(cluster: Cluster) -> None:
     cluster.node("node1")
 
 
-def serve(made: World, ids: Iterable[str], agent: JsonDict, many: Executor) -> None:
-    """An agent that is played has looked at these tables."""
-    for table_id, inc in many.map(lambda t: (t, made.register(t, agent, role="agent", lease_seconds=7200)), ids):
-        made.report_timeline(table_id, inc)
+def serve(made: World, ids: Mapping[str, str], many: Executor) -> None:
+    """Each agent that the operator starts is played: it has looked at the tables that it is given.
+
+    ``ids``: id of each HudiTable, by name. The number of tables of an agent is limited, so there
+    may be several; `status.agent` of a HudiTable says which one it is.
+    """
+    waiting = dict(ids)
+    pods: dict[str, JsonDict] = {}
+
+    def look(name: str) -> None:
+        pod = pods[agents[name]]
+        made.report_timeline(ids[name], made.register(ids[name], pod, role="agent", lease_seconds=7200))
+
+    began = time.monotonic()
+    while waiting:
+        assert time.monotonic() - began < SECONDS, f"{len(waiting)} tables have no agent"
+        agents = {
+            item["metadata"]["name"]: str(item["status"]["agent"])
+            for item in _items(made, "huditables")
+            if item["metadata"]["name"] in waiting and (item.get("status") or {}).get("agent")
+        }
+        for pod in made.pods("agent"):
+            if pods.setdefault(pod["metadata"]["labels"][naming.LABEL_AGENT], pod) is pod:
+                made.run_pod(pod)
+        known = [name for name, agent in agents.items() if agent in pods]
+        list(many.map(look, known))
+        waiting = {name: id_ for name, id_ in waiting.items() if name not in known}
+        time.sleep(0.2)
 
 
 @contextmanager
@@ -124,8 +148,11 @@ def _state(made: World, name: str) -> str:
 
 
 def _all(made: World, plural: str, ready: Any) -> int:
-    items = (made.cluster.request("GET", made.path(plural)) or {})["items"]
-    return sum(bool(ready(item.get("status") or {})) for item in items)
+    return sum(bool(ready(item.get("status") or {})) for item in _items(made, plural))
+
+
+def _items(made: World, plural: str) -> list[JsonDict]:
+    return list((made.cluster.request("GET", made.path(plural)) or {})["items"])
 
 
 def ready_tables(made: World) -> int:
@@ -141,10 +168,8 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
     """All phases, one after the other."""
     operator = made.start_operator(leader_election=False)
     ids = {f"t-{number}": made.table(f"t-{number}") for number in range(tables)}
-    agent = made.pod("agent")
-    made.run_pod(agent)
     with ThreadPoolExecutor(_AT_ONCE) as many:
-        serve(made, ids.values(), agent, many)
+        serve(made, ids, many)
         wait_for("tables", lambda: ready_tables(made) == tables, seconds=SECONDS)
         time.sleep(3.0)
         found: JsonDict = {"commit": commit(), "at": at(), "machine": machine(), "loadBefore": os.getloadavg()[0]}

@@ -212,7 +212,7 @@ GATES = (
         o(
             "plan/gate/gate",
             (
-                "value = _value(\n"
+                "value = next_gate(\n"
                 "        view,\n"
                 "        GateState.CLOSED,\n"
                 "        base=view.gate,\n"
@@ -221,7 +221,7 @@ GATES = (
                 "        closed_for_ms=since,\n"
                 "    )"
             ),
-            "value = _value(view, GateState.CLOSED, base=view.gate, closed_for=change, closed_for_ms=since)",
+            "value = next_gate(view, GateState.CLOSED, base=view.gate, closed_for=change, closed_for_ms=since)",
         ),
         f"{GATE}::test_closing_keeps_those_who_run_admitted",
         f"{REQUESTS}::test_mode_changes_only_without_writers",

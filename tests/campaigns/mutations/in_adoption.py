@@ -53,7 +53,7 @@ ADOPTING = (
         "what others write between two HudiTables of one path counts as adopted",
         [
             o(
-                "plan/gate/gate",
+                "plan/gate/releasing",
                 ('        restore_baseline="",\n        adopted=False,'),
                 '        restore_baseline="",',
             ),

@@ -35,8 +35,8 @@ WORDS = (
         ),
         o(
             "plan/gate/gate",
-            "_value(view, GateState.CLOSED, restoring=nonce)",
-            "_value(view, GateState.CLOSED, reason=nonce)",
+            "next_gate(view, GateState.CLOSED, restoring=nonce)",
+            "next_gate(view, GateState.CLOSED, reason=nonce)",
         ),
         f"{HALVES}::test_a_restore",
     ),

@@ -281,7 +281,7 @@ OPTIONS = (
         "a-callback-goes-anywhere",
         "F345",
         "a callback's URL that the CRD refuses is used",
-        o("api/callback", "    if _NEVER.fullmatch(wanted.url):\n", "    if not wanted.url:\n"),
+        o("api/http_address", 'NOTHING_IS_SENT if _NEVER.fullmatch(url) else ""', 'NOTHING_IS_SENT if not url else ""'),
         f"{HOSTILE}::test_ten_thousand_specs",
         f"{HOSTILE}::test_an_attack",
     ),
@@ -300,7 +300,7 @@ OPTIONS = (
         "a-program-lies-anywhere",
         "F130",
         "a program's file is named through the folder above",
-        o("api/spec", 'if "/../" in self.main_file:', "if not self.arguments and False:"),
+        o("api/dependencies", 'if "/../" in self.main_file:', "if not self.arguments and False:"),
         f"{HOSTILE}::test_ten_thousand_specs",
     ),
     mutation(

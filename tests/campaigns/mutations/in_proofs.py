@@ -19,6 +19,20 @@ RACES = "tests/tiers/component/operator/test_finalizer_races.py"
 REFUSED = "tests/tiers/unit/plan/fencing/test_refused_pods.py"
 SIGHTINGS = "tests/tiers/unit/plan/fencing/test_sightings.py"
 
+NAMED = (
+    mutation(
+        "agents-pods-are-named-to-nobody",
+        "F649",
+        "a deletion waits for an agent's pod, and no condition says how to end that",
+        o(
+            "plan/fencing/evidence",
+            "    if role == naming.ROLE_AGENT:\n",
+            "    if role == naming.ROLE_AGENT and not view.table.ref.deleting:\n",
+        ),
+        f"{UNNAMED}::test_a_deletion_says_how_to_end_the_wait_for_an_agents_pod",
+    ),
+)
+
 BOOTS = (
     mutation(
         "a-boot-id-needs-no-sighting",
@@ -196,7 +210,7 @@ UNRECORDED = (
         "pods-without-a-record-are-told-to-nobody",
         "F613 availability",
         "nobody is told which pod keeps a deletion from coming to its end",
-        o("plan/table_status", "    proofs += [*left[:LEFT_NAMED], *others]\n", ""),
+        o("plan/table_status", "    return [*left[:LEFT_NAMED], *others]\n", "    return others\n"),
         f"{UNNAMED}::test_what_settling_counts_as_proof_counts_for_them",
     ),
     mutation(

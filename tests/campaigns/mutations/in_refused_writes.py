@@ -310,7 +310,7 @@ REFUSED_WRITES = (
         "a-former-agent-keeps-the-table",
         "F585",
         "an agent that had the table of an earlier HudiTable keeps it",
-        o("plan/agent/agents", "(*stated, *view.etcd.elsewhere)", "stated"),
+        o("plan/agent/agents", "(*stated, *etcd.elsewhere)", "stated"),
         f"{_AGENTS}::test_a_table_is_withdrawn_from_every_other_agent",
     ),
     mutation(

@@ -15,15 +15,71 @@ LEADER = "tests/tiers/unit/adapters/test_leader.py"
 TABLES = "tests/tiers/unit/control/test_tables_of_an_agent.py"
 ROUTING = "tests/tiers/unit/control/test_routing.py"
 
+LATE = "tests/tiers/unit/control/test_late_statuses.py"
+
 SCALE = (
+    mutation(
+        "ten-conflicts-are-all",
+        "F647",
+        "the conflicts of an attempt stand still at the number that its report lists",
+        o(
+            "plan/writers/writer_status",
+            "max(len(told.conflicts), told.conflict_count, final.conflicts)",
+            "len(told.conflicts)",
+        ),
+        "tests/tiers/unit/halves/test_halves.py::test_more_conflicts_are_counted_than_are_listed",
+    ),
+    mutation(
+        "what-alerts-count-begins-with-one",
+        "F646",
+        "an alert does not see failures before the first scrape that has their series",
+        o("metrics/meter", "        self._begin_at_zero()\n"),
+        "tests/tiers/unit/metrics/test_catalog.py::test_what_alerts_ask_for_by_its_increase_begins_at_zero",
+    ),
+    mutation(
+        "what-waits-is-not-known",
+        "F622 F23",
+        "a pod whose uid is not in status yet is made again under its number",
+        o(
+            "control/late_statuses",
+            'yield {**obj, "status": late.action.status}',
+            'yield {**obj, "status": obj.get("status") or {}}',
+        ),
+        f"{LATE}::test_a_pod_that_somebody_takes_away_meanwhile_is_not_made_again",
+    ),
+    mutation(
+        "what-waits-is-known-better",
+        "F622",
+        "a status that was made of an older object is seen in place of the present one",
+        o("control/late_statuses", ") == late.action.resource_version:", ") != late.action.resource_version:"),
+        f"{LATE}::test_an_object_that_was_changed_meanwhile_is_seen_as_it_is",
+    ),
+    mutation(
+        "any-addition-may-wait",
+        "F622",
+        "that an attempt is stopped for a deadline, or has a gate, waits in memory",
+        o(
+            "plan/writers/starting_status",
+            "return changed <= fields and not changed & before.keys()",
+            "return not changed & before.keys()",
+        ),
+        f"{LATE}::test_what_may_wait",
+    ),
+    mutation(
+        "it-waits-for-ever",
+        "F622",
+        "of a driver that is never registered no status tells anything",
+        o("control/late_statuses", "if now - late.since >= LATE_SECONDS]", "if now < late.since]"),
+        f"{LATE}::test_a_driver_that_takes_long_is_told_of",
+    ),
     mutation(
         "an-agent-is-given-any-number-of-tables",
         "availability",
         "a namespace of a thousand tables has one agent",
         o(
             "control/index",
-            "            if len(served - {key}) < self._max_tables:\n",
-            "            if self._max_tables:\n",
+            "            if len(served - {key}) < self.max_tables:\n",
+            "            if self.max_tables:\n",
         ),
         f"{TABLES}::test_a_table_more_than_one_agent_is_given_has_another_one",
     ),
@@ -350,5 +406,19 @@ SCALE = (
         "each report leads to a live look",
         o("control/loop", "if not only_tells(plan.actions, seen.objects):", "if plan.actions:"),
         f"{MEMORY}::test_a_commit_of_a_table_at_rest_is_told_without_a_live_look",
+    ),
+)
+
+CONFIGURED = (
+    mutation(
+        "a-look-decides-by-a-configuration-that-it-did-not-read-by",
+        "F650",
+        "what a look has read by the old configuration is judged by the new one",
+        o(
+            "control/loop",
+            '            raise Conflict("the configuration has changed meanwhile")',
+            "            config = self._config",
+        ),
+        f"{LOOP}::test_a_look_that_read_by_another_configuration_decides_nothing",
     ),
 )

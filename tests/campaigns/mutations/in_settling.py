@@ -414,7 +414,11 @@ SETTLING = (
         "a-former-leader-goes-on",
         "I6 F29",
         "an operator that was frozen in the middle of a plan performs the rest of it when it wakes up",
-        o("control/executor", "                self._check_leader()\n"),
+        o(
+            "control/executor",
+            "                self._check_leader()\n                attempt = attempt_of(action)\n",
+            "                attempt = attempt_of(action)\n",
+        ),
         "tests/tiers/unit/control/test_loop.py::test_a_former_leader_stops_before_its_next_action",
     ),
     mutation(

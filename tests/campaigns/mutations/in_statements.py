@@ -270,8 +270,8 @@ STATEMENTS = (
         "a writer asks only whether the expressions of a batch are deterministic",
         a(
             "writer/commit",
-            "rules.RepeatablePlan.test(query.analyzed())",
-            "query.analyzed().deterministic()",
+            "self._rules_of_plans.RepeatablePlan.test(plan.queryExecution().analyzed())",
+            "plan.queryExecution().analyzed().deterministic()",
         ),
         "tests/tiers/hudi/test_recomputed.py::test_keys_that_are_made_anew_when_an_executor_is_lost",
     ),
@@ -279,14 +279,14 @@ STATEMENTS = (
         "an-executor-lost-long-ago",
         "F172",
         "an executor that was lost while there was nothing to write ends the next commit",
-        a("writer/commit", "self._recomputed if rules.HeldRows.test(query) else begun", "self._recomputed"),
+        a("writer/commit", "self._recomputed if held else begun", "self._recomputed"),
         "tests/tiers/hudi/test_recomputed.py::test_an_executor_that_is_lost_while_nothing_is_written",
     ),
     mutation(
         "rows-that-executors-held",
         "F172",
         "rows that were cached before the write are committed although the executor that held them was lost",
-        a("writer/commit", "self._recomputed if rules.HeldRows.test(query) else begun", "begun"),
+        a("writer/commit", "self._recomputed if held else begun", "begun"),
         "tests/tiers/hudi/test_recomputed.py::test_an_executor_that_is_lost_while_nothing_is_written",
     ),
     mutation(

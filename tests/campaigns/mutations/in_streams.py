@@ -9,6 +9,8 @@ from tests.campaigns.mutations.mutation import mutation
 KAFKA = f"{RUNTIME}/read/test_kafka_positions.py"
 LOOKS = f"{RUNTIME}/read/test_kafka_looks.py"
 RUN = f"{RUNTIME}/writer/test_run.py"
+BAD_RECORDS = "tests/tiers/hudi/test_bad_records.py"
+REGISTRY = f"{RUNTIME}/read/test_registry.py"
 DATABASES = f"{RUNTIME}/read/test_jdbc_positions.py"
 DATABASE_SPECS = "tests/tiers/unit/api/test_jdbc_spec.py"
 DATABASE_READS = "tests/tiers/hudi/test_jdbc.py"
@@ -139,7 +141,7 @@ STREAMS = (
         o(
             "plan/gate/gate",
             (
-                "value = _value(\n"
+                "value = next_gate(\n"
                 "        view,\n"
                 "        GateState.CLOSED,\n"
                 "        base=view.gate,\n"
@@ -148,7 +150,7 @@ STREAMS = (
                 "        closed_for_ms=since,\n"
                 "    )"
             ),
-            "value = _value(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)))",
+            "value = next_gate(view, GateState.CLOSED, base=view.gate, admitted=tuple(present_attempts(view)))",
         ),
         f"{CHANGES}::test_the_gate_says_what_it_is_closed_for",
     ),
@@ -258,5 +260,55 @@ STREAMS = (
         "a topic that the brokers may not tell of for a while does not exist",
         a("read/kafka", "    if refused:\n", "    if False:\n"),
         f"{LOOKS}::test_what_may_not_be_told_is_no_loss",
+    ),
+    mutation(
+        "a-bad-record-is-set-aside-after-the-commit",
+        "F637 I9",
+        "what a commit leaves out is counted, and its content is written by nobody",
+        a(
+            "writer/commit",
+            "            file = batch.bad.set_aside(self._table.storage, self._job.writer, bad)\n",
+            '            file = f"{bad_records.folder_of(self._job.writer)}/later.json"\n',
+        ),
+        f"{BAD_RECORDS}::test_each_is_left_out_of_one_commit",
+    ),
+    mutation(
+        "what-is-bad-is-found-in-another-execution",
+        "F638 I9",
+        "bad rows of a query that gives other rows each time are looked for, and left out",
+        a(
+            "writer/commit",
+            "batch.bad is not None and self._repeatable(made)",
+            "batch.bad is not None",
+        ),
+        f"{BAD_RECORDS}::test_rows_that_differ_each_time_are_not_spared",
+    ),
+    mutation(
+        "two-executions-say-what-is-bad",
+        "F638 I9",
+        "rows are left out of another execution of the query than the one in which they are looked for",
+        a("writer/commit", "        kept = marks.persist()\n", "        kept = marks\n"),
+        f"{BAD_RECORDS}::test_what_is_bad_now_and_good_a_moment_later",
+    ),
+    mutation(
+        "bad-records-are-counted-in-every-commit",
+        "F637",
+        "the total of a writer begins anew with each of its attempts",
+        a("writer/attempt", "        self._tally.bad_records = done.bad\n", ""),
+        f"{BAD_RECORDS}::test_a_limit_and_a_total",
+    ),
+    mutation(
+        "a-bad-record-that-is-gone-is-passed-over",
+        "F637 I9",
+        "a record that was removed before its content was read is in no file",
+        a("read/bad_records", "        if gone:\n", "        if len(gone) > len(bad):\n"),
+        f"{BAD_RECORDS}::test_a_file_of_them",
+    ),
+    mutation(
+        "one-replica-says-which-schemas-there-are",
+        "F639 I9",
+        "an id that a registry does not know at once makes its records bad ones",
+        a("read/registry", "        if not left or all(", "        if left >= 0 or all("),
+        f"{REGISTRY}::test_one_replica_may_not_know_it_yet",
     ),
 )

@@ -23,6 +23,8 @@ LOOP = "tests/tiers/unit/control/test_loop.py"
 ROLES = "tests/tiers/unit/plan/test_roles.py"
 HELD = "tests/tiers/unit/plan/fencing/test_held_config_maps.py"
 TURNS = "tests/tiers/unit/plan/gate/test_turns.py"
+TRIAL = "tests/tiers/unit/plan/gate/test_trial.py"
+GATE = "tests/tiers/unit/plan/gate/test_gate.py"
 DELETION = "tests/tiers/unit/plan/test_deletion.py"
 BINDINGS = "tests/tiers/unit/control/test_driver_bindings.py"
 DEFAULTS = "tests/tiers/unit/api/test_defaults.py"
@@ -104,6 +106,70 @@ TENANTS = (
         "a HudiTable that cannot reach its path keeps its owner out for ever",
         o("plan/gate/turns", "(view.timer(gate.UNREACHED_TIMER) or 0.0) >= _seconds(view)", "TRY_SECONDS < 0"),
         f"{TURNS}::test_who_does_not_reach_the_table_gives_way_to_who_does",
+    ),
+    mutation(
+        "the-gate-comes-before-the-trial",
+        "F617",
+        "a HudiTable without access to the storage has the gate of a shared path, and its owner waits",
+        o(
+            "plan/table",
+            "    if gate.tries(view) and not view.unreadable:",
+            "    if gate.tries(view) and view.unreadable:",
+        ),
+        f"{TRIAL}::test_who_does_not_reach_the_path_never_has_its_gate",
+        f"{TRIAL}::test_the_owner_waits_for_nobody",
+    ),
+    mutation(
+        "any-word-in-a-trial-counts",
+        "F617",
+        "the report of an agent with another access to the storage opens the way to the gate",
+        o(
+            "plan/core/trial",
+            "return found if admitted and found.agent_inc.startswith(mine) else",
+            "return found if found else",
+        ),
+        f"{TRIAL}::test_a_report_of_another_agent_is_none",
+        f"{TRIAL}::test_a_report_of_an_agent_that_had_another_access_is_none",
+    ),
+    mutation(
+        "a-path-is-taken-without-a-word",
+        "F618",
+        "the path of another cluster's HudiTable is taken over because this cluster does not have it",
+        o(
+            "plan/gate/taking_over",
+            '    if not said or (meta.get("annotations") or {}).get(TAKE_OVER_ANNOTATION) != said:\n',
+            "    if not said:\n",
+        ),
+        f"{GATE}::test_the_path_of_a_table_that_is_gone_is_taken_by_a_persons_word",
+        f"{GATE}::test_an_old_word_takes_nothing",
+    ),
+    mutation(
+        "a-table-that-exists-is-taken-over",
+        "F618",
+        "a person's mistake takes the path from a HudiTable that is there",
+        o("plan/gate/taking_over", " and view.observed.owner_is_gone", ""),
+        f"{GATE}::test_no_word_takes_the_path_of_a_table_that_may_exist",
+    ),
+    mutation(
+        "who-lost-its-path-leaves-its-agent",
+        "F643",
+        "a pod of an agent and its namespace stay for ever",
+        o("plan/deletion", "        if pods := agent_pods.left_over(view):\n", "        if pods := list[str]():\n"),
+        f"{TRIAL}::test_a_deleted_table_of_another_ones_path_takes_its_agent_along",
+    ),
+    mutation(
+        "requests-outlive-their-table",
+        "F619",
+        "the next HudiTable of the path finds orders and errors of the former one",
+        o("plan/deletion", "*_forgotten(view), ", ""),
+        f"{DELETION}::test_requests_and_reports_go_with_the_table",
+    ),
+    mutation(
+        "what-was-taken-meanwhile-is-forgotten",
+        "F619",
+        "the keys of a path are deleted under the HudiTable that has just taken it",
+        o("etcd_upkeep/tables", "            [rpc.mod_is(keys.of(Kind.GATE), mod)],\n", "            [],\n"),
+        "tests/tiers/component/operator/test_etcd_upkeep.py::test_a_gate_that_was_put_meanwhile_keeps_its_keys",
     ),
     mutation(
         "a-failure-is-work",

@@ -60,7 +60,7 @@ GATEWAY_METRICS = f"{COMPONENT}/test_dashboards.py::test_every_panel_shows_somet
 PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables"
 CONSENT = f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made"
 FINALIZER = f"{CRDS}/test_policies.py::test_the_operator_takes_the_finalizer_off"
-TURNS = f"{UNIT}/plan/gate/test_turns.py"
+TRIAL, TURNS = f"{UNIT}/plan/gate/test_trial.py", f"{UNIT}/plan/gate/test_turns.py"
 CATALOG_FIELDS = f"{CRDS}/test_catalogs.py::test_a_refusal_names_field_value_and_rule"
 CATALOG_ADDRESSES = (
     f"{UNIT}/runtime/catalog/test_catalog.py::test_what_is_connected_to_are_the_addresses_that_were_checked"
@@ -157,9 +157,10 @@ CELLS: dict[str, dict[str, Cell]] = {
             ROLE,
         ),
         AUTHOR: cell(
-            "through the spec what the operator decides. A path of another one's table is had for the time of a try, "
-            "and kept only by who reaches it",
+            "through the spec what the operator decides. A path that other namespaces may use, too, is had by who "
+            "reaches it; one of its own namespace alone for the time of a try",
             DECISION,
+            TRIAL,
             TURNS,
         ),
         DRIVER: cell(
@@ -233,7 +234,9 @@ CELLS: dict[str, dict[str, Cell]] = {
     "Specs, status and decisions of tables and writers": {
         VIEWER: cell("reads them", ROLE),
         EDITOR: cell(
-            "edits specs; does not fence by lease, attest, trust nodes, roll back, unfreeze, or write status", ROLE
+            "edits specs; does not fence by lease, attest, trust nodes, roll back, unfreeze, take paths over, or write "
+            "status",
+            ROLE,
         ),
         AUTHOR: cell("as an editor", ROLE, DECISION),
         DRIVER: cell("nothing", DRIVERS_RIGHTS),
@@ -294,7 +297,7 @@ CELLS: dict[str, dict[str, Cell]] = {
         VIEWER: cell("nothing", ROLE),
         EDITOR: cell("nothing", ROLE),
         AUTHOR: cell(
-            "paths below a prefix that both namespaces may use, by the credentials that it has", ROLE, PATHS, TURNS
+            "paths below a prefix that both namespaces may use, by the credentials that it has", ROLE, PATHS, TRIAL
         ),
         DRIVER: cell(
             "nothing",

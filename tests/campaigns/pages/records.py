@@ -36,6 +36,7 @@ KEYS = {
     "Pulse": "P/control/pulse",
     "SettleRecord": "settle/<inc>",
     "AssignmentRecord": "P/control/agents/<agent>/<T>",
+    "TrialRecord": "P/control/agents/<agent>/<T>",
     "JobRecord": "job.json",
     "TerminationMessage": "/dev/termination-log",
 }

@@ -80,6 +80,7 @@ FINDINGS = (
         (
             f"{_CRDS}/test_certificates.py",
             f"{_CRDS}/test_rotation.py",
+            f"{_COMPONENT}/test_certificates_that_ended.py",
             f"{_E2E}/test_rotated_authority.py",
             f"{_E2E}/test_gitops.py",
             "TlsTest.aRenewedTokenIsReadAndALostOneOutlived",
@@ -115,13 +116,14 @@ FINDINGS = (
         ("the-operator-deletes-any-pod", "the-operator-deletes-any-binding", "secrets-are-read-everywhere"),
     ),
     Finding(
-        "paths of namespaces, and those that they share (F127, F191)",
+        "paths of namespaces, and those that they share (F127, F191, F617)",
         (
             f"{_CHART}::test_paths_of_namespaces_that_are_not_listed",
             f"{_UNIT}/plan/gate/test_turns.py",
+            f"{_UNIT}/plan/gate/test_trial.py",
             f"{_COMPONENT}/test_shared_paths.py",
         ),
-        ("whoever-comes-first-keeps-the-path",),
+        ("whoever-comes-first-keeps-the-path", "the-gate-comes-before-the-trial", "any-word-in-a-trial-counts"),
     ),
     Finding(
         "an etcd without authentication, or too old (F185, F343)",

@@ -97,6 +97,12 @@ class Topics:
         frame = self._spark.createDataFrame(rows, "topic string, partition int, key string, value string").coalesce(1)
         frame.write.format("kafka").option("kafka.bootstrap.servers", self._server.address).save()
 
+    def send_bytes(self, name: str, values: Sequence[bytes | None]) -> None:
+        """Values as they are, to partition 0."""
+        rows = [(name, 0, f"key{number}", value) for number, value in enumerate(values)]
+        frame = self._spark.createDataFrame(rows, "topic string, partition int, key string, value binary").coalesce(1)
+        frame.write.format("kafka").option("kafka.bootstrap.servers", self._server.address).save()
+
     def _listed(self, items: Sequence[Any]) -> Any:
         found = self._jvm.java.util.ArrayList()
         for item in items:

@@ -83,6 +83,10 @@ class Host:
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         self.cluster.request("POST", f"{self.path(name)}/binding", binding)
 
+    def waits(self, pod: JsonDict, *, reason: str, since: str) -> None:
+        """Its container is not there yet."""
+        self._tell(pod, "Pending", {"waiting": {"reason": reason}}, since)
+
     def runs(self, pod: JsonDict, *, since: str) -> None:
         """Its container runs. ``since``: RFC 3339."""
         self._tell(pod, "Running", {"running": {"startedAt": since}}, since)
@@ -121,7 +125,7 @@ class Host:
                     "ready": runs,
                     "started": runs,
                     "restartCount": 0,
-                    "containerID": self._id(pod),
+                    **({} if "waiting" in state else {"containerID": self._id(pod)}),
                     "lastState": {},
                     "state": state,
                 }

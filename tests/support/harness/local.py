@@ -530,7 +530,7 @@ class World:
 
     def start_writer(self, table: Table, name: str, number: int, job: dict[str, Any]) -> Process:
         """`job`: python (arguments of `function` in `file`, else of user_code), files, sql, hudi,
-        kafka, jdbc, application; operation, duplicates, may_truncate, validations, transform,
+        kafka, jdbc, application, deps; operation, duplicates, may_truncate, validations, transform,
         retries, options, run, priority, streaming (seconds), spark (settings that no HudiWriter may
         have), environment (variables that a webhook adds to the pod), applied (another word:
         applied again).
@@ -590,6 +590,7 @@ class World:
             "mayTruncate": job.get("may_truncate", False),
             "validations": job.get("validations", []),
             "application": job.get("application"),
+            **({"deps": job["deps"]} if "deps" in job else {}),
             "conflict": {
                 "inProcess": job.get("retries", 3),
                 "serializeAfter": spec.serialize_after_conflicts,

@@ -302,10 +302,16 @@ class World:
     def _host(self) -> Host:
         return Host(self.cluster, self.namespace, "10.0.0.1", "10.0.0.9", "containerd")
 
-    def run_pod(self, pod: JsonDict, *, node: str = "node1") -> None:
-        """Schedule a pod and let its container run."""
-        self._host.bind(pod, node)
+    def run_pod(self, pod: JsonDict, *, node: str = "node1", bound: bool = False) -> None:
+        """Schedule a pod, unless it is ``bound`` already, and let its container run."""
+        if not bound:
+            self._host.bind(pod, node)
         self._host.runs(pod, since="2026-01-01T00:00:00Z")
+
+    def pod_waits(self, pod: JsonDict, reason: str, *, node: str = "node1") -> None:
+        """Schedule a pod whose container does not run yet."""
+        self._host.bind(pod, node)
+        self._host.waits(pod, reason=reason, since="2026-01-01T00:00:00Z")
 
     def end_pod(self, pod: JsonDict, *, exit_code: int, message: str = "") -> None:
         """The container has ended."""

@@ -21,7 +21,8 @@ JsonDict = dict[str, Any]
 class Prometheus:
     """The real server, as a process; jobs are names with the addresses of their targets.
 
-    ``settings``: more of a job's configuration, by its name.
+    ``settings``: more of a job's configuration, by its name. ``alertmanager``: address of one that
+    gets its alerts.
     """
 
     def __init__(
@@ -31,7 +32,9 @@ class Prometheus:
         *,
         rules: Path | None = None,
         settings: dict[str, JsonDict] | None = None,
+        alertmanager: str = "",
     ) -> None:
+        self._alertmanager = alertmanager
         self.directory, self._jobs, self._rules, self._settings = directory, jobs, rules, settings or {}
         self._port = free_ports(1)[0]
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,6 +57,8 @@ class Prometheus:
         }
         if self._rules is not None:
             configuration["rule_files"] = [str(self._rules)]
+        if self._alertmanager:
+            configuration["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": [self._alertmanager]}]}]}
         file = self.directory / "prometheus.yaml"
         file.write_text(quick_yaml.dump(configuration))
         with (self.directory / "prometheus.log").open("wb") as log:

@@ -16,6 +16,7 @@ PARTS = (
     ("/.hoodie/hoodie.properties", PROPERTIES),
     ("/.hoodie/.temp", "markers"),
     ("/.hoodie/hudi-operator-progress", "progress"),
+    ("/.hoodie/hudi-operator-bad-records", "bad records"),
     ("/.hoodie", ".hoodie"),
 )
 """The first one that a path has; a path without any is `DATA`."""

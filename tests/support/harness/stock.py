@@ -127,6 +127,8 @@ class Stock:
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
             "spark.hadoop.fs.s3a.directory.marker.retention": "keep",
+            # It leaves those open with which it reads log files of the metadata table.
+            "spark.hadoop.fs.s3a.connection.maximum": "16384",
             "spark.hadoop.fs.s3a.aws.credentials.provider": "com.amazonaws.auth.EnvironmentVariableCredentialsProvider",
             **{f"spark.hadoop.{key}": value for key, value in more.items()},
         }

@@ -10,6 +10,8 @@ from tests.support.hostile.launch import SOURCE, made
 from tests.support.hostile.templates import pods
 from tests.support.hostile.vocabulary import (
     ACCOUNTS,
+    ARTIFACTS,
+    CLASSES,
     COLUMNS,
     CRONS,
     DATABASES,
@@ -18,6 +20,8 @@ from tests.support.hostile.vocabulary import (
     HUDI,
     IMAGES,
     KAFKA,
+    MODULES,
+    PACKAGES,
     PATHS,
     PATTERNS,
     PREFIX,
@@ -26,6 +30,7 @@ from tests.support.hostile.vocabulary import (
     QUERIES,
     READER,
     REGIONS,
+    REGISTRIES,
     SECRETS,
     SPARK,
     STORAGE,
@@ -289,7 +294,33 @@ class Generator:
             if draw.chance(0.6):
                 program = {"mainFile": draw.one(PROGRAMS if draw.odd(0.3) else PROGRAMS[:1])}
             writer["application"] = program | draw.fields(0.7, {"arguments": lambda: ["--x", draw.text("a")]})
+        self._programs(writer)
         return writer
+
+    def _programs(self, writer: JsonDict) -> None:
+        """Other kinds of programs, and what code brings along."""
+        draw = Draw(self._seed, "programs")
+
+        def artifact(*endings: str) -> str:
+            return str(draw.one(ARTIFACTS if draw.odd(0.2) else ARTIFACTS[:3])) + str(draw.one(endings))
+
+        if writer.get("application") and draw.chance(0.6):
+            arguments = {key: value for key, value in writer["application"].items() if key == "arguments"}
+            jvm = {
+                "mainClass": draw.one(CLASSES if draw.odd(0.2) else CLASSES[:2]),
+                "file": artifact(".jar", *([".zip"] if draw.odd(0.1) else [])),
+            }
+            module = {"module": draw.one(MODULES if draw.odd(0.2) else MODULES[:2])}
+            writer["application"] = draw.one((jvm, jvm, module)) | arguments
+        if (writer.get("application") or (writer.get("source") or {}).get("python")) and draw.chance(0.3):
+            packages = lambda: [draw.one(PACKAGES if draw.odd(0.2) else PACKAGES[:2])]  # noqa: E731
+            writer["deps"] = draw.fields(0.5, {
+                "jars": lambda: [artifact("-j.jar")], "files": lambda: [artifact("", ".txt", "-f.conf")],
+                "pyFiles": lambda: [artifact("-p.py", "-p.zip", "-p-none-any.whl", "-p-cp311.whl")],
+                "packages": packages,
+            })  # fmt: skip
+            if "packages" in writer["deps"] and draw.chance(0.5):
+                writer["deps"]["excludePackages"] = [draw.one(("a:b", "a:b:1", "a,b:c"))]
 
     def _validations(self) -> JsonDict:
         draw = Draw(self._seed, "validations")
@@ -377,4 +408,14 @@ class Generator:
         })  # fmt: skip
         value = draw.one(({"format": "String"}, {"format": "Binary"}, {"format": "Json", "schema": draw.text("a INT")}))
         value |= draw.fields(0.2, {"metadataColumns": (True, False)})
+        asked = Draw(self._seed, "registry")
+        if value["format"] == "Json" or asked.odd(0.1):
+            value |= asked.fields(0.3, {"registry": lambda: {
+                "url": asked.some(REGISTRIES, 3),
+                **asked.fields(0.5, {"secretRef.name": lambda: asked.some(SECRETS, 2)}),
+            }})  # fmt: skip
+        bad = Draw(self._seed, "bad records")
+        more |= bad.fields(0.2, {"onBadRecord": lambda: {
+            "action": bad.one(("Fail", "Drop", "SetAside")), **bad.fields(0.5, {"maxPerCommit": (1, 10_000)}),
+        }})  # fmt: skip
         return {"bootstrapServers": draw.one((["b:9092"], ["[fd00::1]:9092", "b:9"])), **topics, "value": value, **more}

@@ -13,7 +13,7 @@ from hudi_operator.model.config import ConsentConfig, CredentialsBrokerConfig, O
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.gate.stalled import static_stall
 from hudi_operator.plan.writers import event_log, overlaps, replacing, schedules, source_tables
-from tests.support.hostile.vocabulary import ENDPOINT, NAMESPACE, OF_OTHERS, PREFIX
+from tests.support.hostile.vocabulary import ENDPOINT, MIRROR, NAMESPACE, OF_OTHERS, PREFIX
 
 JsonDict = dict[str, Any]
 
@@ -25,6 +25,7 @@ CONFIG = OperatorConfig(
     allowed_images=ALLOWED_IMAGES,
     consent=ConsentConfig("Required", "Required"),
     credentials_broker=CredentialsBrokerConfig(url="https://broker", store_endpoint=ENDPOINT),
+    maven_mirror=MIRROR,
 )
 SOURCE = "airports"
 """A HudiTable of the namespace that a writer may read."""

@@ -72,6 +72,7 @@ class _Shape:
     kinds: tuple[tuple[str, ...], ...]
     code: bool
     kafka: bool
+    registry: bool
     jdbc: bool
     executors: bool
     partitioned: bool
@@ -107,6 +108,7 @@ def _shape(target: TableSpec, spec: WriterSpec) -> _Shape:
         kinds=tuple((ref.as_kind,) for ref in target.storage.secret_refs),
         code=bool(spec.python or (spec.application and spec.application.config_map)),
         kafka=spec.kafka is not None and bool(spec.kafka.security.secret),
+        registry=bool(pods.source_secrets(spec)["registry"]),
         jdbc=spec.jdbc is not None,
         executors=spec.executors.instances > 0,
         partitioned=bool(target.partition_fields),
@@ -130,9 +132,13 @@ def _rendered(shape: _Shape) -> _Ordinary:
     source: JsonDict = {"files": {"format": "csv", "paths": [f"{PREFIX}/x"]}}
     if shape.code:
         source = {"python": {"configMapKeyRef": {"name": "c", "key": "c.py"}, "function": "f"}}
-    if shape.kafka:
+    if shape.kafka or shape.registry:
         source = {"kafka": {"bootstrapServers": ["b:1"], "topics": ["t"], "value": {"format": "String"}}}
+    if shape.kafka:
         source["kafka"]["security"] = {"protocol": "SSL", "secretRef": {"name": "k"}}
+    if shape.registry:
+        registry = {"url": "https://r.example.com", "secretRef": {"name": "k"}}
+        source["kafka"]["value"] = {"format": "Json", "schema": "a INT", "registry": registry}
     if shape.jdbc:
         server = {"engine": "PostgreSQL", "host": "h", "database": "d", "secretRef": {"name": "k"}}
         source = {"jdbc": {**server, "table": "t"}}
@@ -249,7 +255,8 @@ def _pulled(*specs: JsonDict) -> set[str]:
 def _named(table: JsonDict, writer: JsonDict) -> set[str]:
     """Secrets of the storage and of the source."""
     kafka, jdbc = (_of(_of(writer, "source"), kind) for kind in ("kafka", "jdbc"))
-    of_source = _names([_of(_of(kafka, "security"), "secretRef"), _of(jdbc, "secretRef")])
+    registry = _of(_of(kafka, "value"), "registry")
+    of_source = _names([_of(_of(kafka, "security"), "secretRef"), _of(registry, "secretRef"), _of(jdbc, "secretRef")])
     return _names(_of(table, "storage").get("secretRefs")) | of_source
 
 

@@ -12,7 +12,7 @@ from hudi_operator.plan.agent import agents
 from hudi_operator.plan.requests import bootstrap
 from tests.support.hostile.launch import SOURCE
 from tests.support.hostile.readers import alternatives
-from tests.support.hostile.vocabulary import PREFIX
+from tests.support.hostile.vocabulary import MIRROR, PREFIX
 
 JsonDict = dict[str, Any]
 
@@ -33,6 +33,9 @@ def job(table: JsonDict, writer: JsonDict, found: JsonDict) -> None:
     assert found["validations"] == [_validation(each) for each in spec.get("validations") or []]
     if spec.get("application"):
         _program(spec["application"], found["application"])
+    assert ("deps" in found) == bool(spec.get("deps")) or not any((spec.get("deps") or {}).values())
+    if spec.get("deps"):
+        _deps(spec["deps"], found["deps"])
     if source.get("sql"):
         assert told["sql"]["query"] == source["sql"]["query"]
         assert [view["name"] for view in told["sql"]["views"]] == [
@@ -67,13 +70,45 @@ def _validation(said: JsonDict) -> JsonDict:
     }
 
 
+_STORED = rf"{re.escape(PREFIX)}/[A-Za-z0-9._=+~/-]+|s3://lake/team/[A-Za-z0-9._=+~/-]+"
+_ARTIFACT = rf"(local:///[A-Za-z0-9._=+~/-]+|{_STORED})"
+
+
+def _artifact(path: str, endings: str = "") -> None:
+    """A file of the image, or below the namespace's prefix, in one word without a comma."""
+    assert re.fullmatch(_ARTIFACT + endings, path), path
+    assert not {".", "..", ""} & set(path.partition("://")[2].strip("/").split("/")), path
+
+
+def _deps(said: JsonDict, told: JsonDict) -> None:
+    for name, endings in (("jars", "[.]jar"), ("files", ""), ("pyFiles", "([.]py|[.]zip|-none-any[.]whl)")):
+        assert told[name] == (said.get(name) or [])
+        for path in told[name]:
+            _artifact(path, endings)
+    assert told["packages"] == (said.get("packages") or [])
+    assert all(re.fullmatch("[A-Za-z0-9._-]+:[A-Za-z0-9._-]+:[A-Za-z0-9._+-]+", each) for each in told["packages"])
+    assert told["excludePackages"] == (said.get("excludePackages") or [])
+    assert all(re.fullmatch("[A-Za-z0-9._-]+:[A-Za-z0-9._-]+", each) for each in told["excludePackages"])
+    assert told["mirror"] == (MIRROR if told["packages"] else ""), "of the administrator alone"
+
+
 def _program(said: JsonDict, told: JsonDict) -> None:
+    assert told["arguments"] == (said.get("arguments") or [])
+    if said.get("mainClass"):
+        assert re.fullmatch(r"[A-Za-z0-9_$.]+", told["mainClass"])
+        assert told["jar"] == said["file"]
+        _artifact(told["jar"], "[.]jar")
+        assert not told["mainFile"]
+        return
+    if said.get("module"):
+        assert all(part.isidentifier() for part in told["module"].split("."))
+        assert not told["mainFile"]
+        return
     path = told["mainFile"]
     assert re.fullmatch(r"/[^\x00-\x20]+[.]py", path), path
     assert ".." not in path.split("/"), path
     if said.get("configMapKeyRef"):
         assert re.fullmatch(r"/etc/hudi/code/[^/]+[.]py", path)
-    assert told["arguments"] == (said.get("arguments") or [])
 
 
 def _kafka(said: JsonDict, told: JsonDict) -> None:
@@ -86,6 +121,14 @@ def _kafka(said: JsonDict, told: JsonDict) -> None:
     assert told["options"] == (said.get("options") or {})
     assert re.fullmatch("Earliest|Latest|[0-9]+", told["startFrom"])
     assert told["security"]["folder"] in ("", "/etc/hudi/kafka")
+    registry = said["value"].get("registry")
+    assert ("registry" in told["value"]) == bool(registry)
+    if registry:
+        folder = "/etc/hudi/registry" if registry.get("secretRef") else ""
+        assert told["value"]["registry"] == {"url": registry["url"], "folder": folder}
+        assert re.fullmatch(r"https?://(\[[0-9a-fA-F:.]+\]|[\w.-]+)(:\d+)?[\w./~-]*", registry["url"], re.ASCII)
+    bad = said.get("onBadRecord") or {"action": "Fail"}
+    assert told.get("onBadRecord") == (None if bad["action"] == "Fail" else {"maxPerCommit": 1000, **bad})
 
 
 def _jdbc(said: JsonDict, told: JsonDict) -> None:

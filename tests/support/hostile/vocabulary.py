@@ -120,11 +120,27 @@ URLS = (
     "http://a.b.svc@127.0.0.1/", "http://169.254.169.254/?x.y.svc/", "https://hooks.example.com/%0d%0aX:%20y",
     "HTTPS://hooks.example.com/", "http://a.b.svc.evil.com/", "https://[::1]/", "https://[::ffff:169.254.169.254]/",
 )  # fmt: skip
+REGISTRIES = (
+    "https://registry.example.com", "http://apicurio.kafka.svc:8080/apis/ccompat/v7", "https://[fd00::1]:8081/", *URLS,
+)  # fmt: skip
 PROGRAMS = (
     "local:///opt/app/main.py", "local:///opt/a/../../tmp/x.py", "local:///../x.py", "local:///opt/app/main.jar",
     "file:///opt/app/main.py", "s3a://lake/team/main.py", "/opt/app/main.py", "local:///opt/app/x.py --conf x.py",
     "local://host/x.py", "local:///opt/app/..py", "local:///opt/..",
 )  # fmt: skip
+ARTIFACTS = (
+    "local:///opt/app/a", "s3a://lake/team/jobs/b", "s3://lake/team/c", "s3a://lake/other/d", "gs://lake/team/e",
+    "local:///opt/../x", "s3a://lake/team/x,local:///etc/hudi/y", "s3a://me:word@lake/team/f", "file:///x", "/opt/x",
+    "https://evil.example/x", "s3a://lake/team//x", "local:///etc/hudi/job/x\nspark.plugins=y", "s3a://lake/team/*",
+)  # fmt: skip
+"""Files without their ending; the first three may be named."""
+PACKAGES = (
+    "com.example:words:1.0", "org.x_y:a-b:2.1.3-rc1", "a:b:latest", "a:b:[1,2)", "a:b", "a:b:1,c:d:2", "a:b:1\nx",
+    "a:b:1;https://evil.example/", "../a:b:1",
+)  # fmt: skip
+MIRROR = "https://nexus.example.com/repository/maven-public/"
+CLASSES = ("com.example.Load", "Main$", "com.example.Load --conf spark.plugins=x", "a..b", "../a", "a/b", "1a")
+MODULES = ("jobs.load", "load", "jobs-load", "os;x", ".load")
 SECRETS = ("creds", "keys", OF_OTHERS, "hudi-operator-etcd", "load-load-uid-1-spark-key", "keys,creds", "../keys")
 ACCOUNTS = ("lake", "team-a", OF_OTHERS, "lake\nspark.plugins", "system:masters")
 IMAGES = ("registry/spark:1@sha256:0", "x:1", "evil/spark:1", "registry/../evil", "registry/x y", "registry/x\n")

@@ -26,6 +26,7 @@ OPERATOR_STEPS = frozenset(
         "collect",
         "delete-report",
         "see",
+        "end-trial",
     }
 )
 # Transactions in the log that docs/design/contracts.md does not list: without effect on the state,
@@ -335,6 +336,10 @@ def _admit(s: TableState, e: Event) -> str:
     return "" if e.key.removeprefix("admit/") else "it names no attempt"
 
 
+def _end_trial(s: TableState, e: Event) -> str:
+    return "the keys of a table with a gate are deleted as those of a trial (I1)" if s.gate or s.owner else ""
+
+
 def _done(s: TableState, e: Event) -> str:
     if e.ok and e.detail.startswith("abandoned"):
         record = s.instants.get(e.instant)
@@ -366,8 +371,9 @@ _DEMANDS: dict[str, Callable[[TableState, Event], str]] = {
     "done": _done,
     "gate-put": _gate,
     "admit": _admit,
+    "end-trial": _end_trial,
 }
-_EXTRA = frozenset({"assign", "request", "delete-report", "see", "leave", "drain", "drained"})
+_EXTRA = frozenset({"assign", "request", "delete-report", "see", "end-trial", "leave", "drain", "drained"})
 
 
 # ---------------------------------------------------------------- effects
@@ -506,4 +512,5 @@ _EFFECTS: dict[str, Callable[[TableState, Event], None]] = {
     "done": _do_done,
     "admit": lambda s, e: s.admits.add(e.key.removeprefix("admit/")),
     "delete-admit": lambda s, e: s.admits.discard(e.key.removeprefix("admit/")),
+    "end-trial": lambda s, e: s.admits.clear(),
 }

@@ -82,6 +82,8 @@ class Player:
         self.world.make_table(**copy.deepcopy({**self.table, **more}))
         self.world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
         self.deleted_table = False
+        if begin.get("late"):
+            self.world.statuses_wait()
         if self.kind != "bootstrap":
             self.world.run(lambda w: w.is_true(w.table, "Ready"))
         if self.kind == "overlaps":
@@ -128,7 +130,7 @@ class Player:
     def _operator_is_down(self, seconds: int) -> None:
         for _ in range(seconds):
             self.world.tick()
-        self.world.timers.clear()
+        self.world.forgets()
 
     def _operator_dies(self, after: int) -> None:
         self._look(crash_after=after)
@@ -199,8 +201,9 @@ class Player:
 
         A user who strips the finalizer off another one leaves no trace of it.
 
-        That is a driver in the second of its birth, which is made again under its number, and an
-        executor whose driver lives, which nobody waits for then (docs/operate/operations.md).
+        That is a driver in the first seconds of its life, which another operator makes again under
+        its number, and an executor whose driver lives, which nobody waits for then
+        (docs/operate/operations.md).
         """
         written = {
             entry.get("podUID")
@@ -336,17 +339,17 @@ class Player:
         """A person's word for a pod that is there, never ran, and cannot be proven to have not.
 
         Its node was away when it was deleted, and its kubelet reports no container (F614). The
-        HudiTable has to name it.
+        condition from which a person copies the uid has to name it, whatever the pod is (F649).
         """
         world = self.world
         assert world.table is not None
-        named = world.condition(world.table, "Ready")["message"]  # "deletion waits for POD"
+        named = world.condition(world.table, "AwaitingProofOfDeath")["message"]
         fencing = world.table["spec"]["fencing"]
         words = [
             {"podUID": pod.uid, "node": pod.node, "statement": "it never ran", "attestedBy": "ann"}
             | {"at": "2026-01-01T00:00:00Z"}
             for pod in world.pods.values()
-            if pod.name in named and not (pod.process and pod.process.alive)
+            if f"pod uid {pod.uid} is dead" in named and not (pod.process and pod.process.alive)
         ]
         assert words, f"a deletion waits, and nobody is told for which pod: {named}"
         known = fencing.get("attestations") or []
@@ -389,6 +392,7 @@ def drawn(seed: int) -> History:
     for _ in range(chance.randint(5, 45)):
         name = chance.choices(names, weights)[0]
         steps.append((name, STEPS[name][1](chance)))
+    begin["late"] = chance.random() < 0.5  # drawn last: the rest stays what it was of this seed
     return History(kind, begin, tuple(steps))
 
 

@@ -58,7 +58,7 @@ class Play(Committer):
 
     def _find(self, batch: Any, *, base: str) -> Any:
         return (
-            (SimpleNamespace(requested="mine", completion="later"), SimpleNamespace(records=1))
+            (SimpleNamespace(requested="mine", completion="later"), SimpleNamespace(records=1, extra={}))
             if self.ends[0] == "done"
             else None
         )

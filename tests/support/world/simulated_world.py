@@ -11,8 +11,11 @@ more (F14).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from hudi_operator.control.late_statuses import LateStatuses
+from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_agent import Agents
@@ -28,6 +31,7 @@ from tests.support.world.simulated_store import (
     Process,
 )
 
+TABLE = (NAMESPACE, "flights")
 _AT_REST = (act.StartTimer, act.StopTimer, act.Unbind)
 """Actions that change nothing where there is nothing to do."""
 _RESTS, _LOOKS = 10, 5
@@ -44,8 +48,16 @@ def _rests(plan: act.Plan) -> bool:
 class World(Effects, Agents):
     """The whole of it, and how a test drives it."""
 
+    config: OperatorConfig | None = None
+    """None: CONFIG."""
     deaths = 0
     """Number of times that the operator has died so far with actions left to do."""
+    late: LateStatuses | None = None
+    """Statuses that the operator has not written yet; None: none of its statuses wait."""
+
+    def statuses_wait(self) -> None:
+        """From now on they do, as in `control/executor.py`."""
+        self.late = LateStatuses(lambda: self.now)
 
     def reconcile(self, crash_after: int | Callable[[int], int] | None = None) -> act.Plan:
         """One look; `crash_after`: die after that many actions, and lose all timers.
@@ -54,7 +66,10 @@ class World(Effects, Agents):
         die.
         """
         observed = self.observe()
-        plan = plan_table(observed, CONFIG)
+        if self.late is not None:
+            known = tuple(self.late.known(TABLE, observed.writers))
+            observed = replace(observed, objects=replace(observed.objects, writers=known))
+        plan = plan_table(observed, self.config or CONFIG)
         self.sentences.append(plan.sentence)
         if callable(crash_after):
             crash_after = crash_after(len(plan.actions))
@@ -62,14 +77,27 @@ class World(Effects, Agents):
             for number, action in enumerate(plan.actions):
                 if crash_after is not None and number >= crash_after:
                     raise OperatorCrashError
-                self.perform(action)
+                if not self._waits(action):
+                    self.perform(action)
+            for late in self.late.due(TABLE) if self.late is not None else ():
+                if not self._waits(late):
+                    self.perform(late)
         except ConflictError:
             pass
         except OperatorCrashError:
             self.deaths += 1
-            self.timers.clear()
+            self.forgets()
             self.executor_answers.clear()
         return plan
+
+    def _waits(self, action: act.Action) -> bool:
+        return self.late is not None and isinstance(action, act.UpdateStatus) and self.late.may_wait(TABLE, action)
+
+    def forgets(self) -> None:
+        """Another operator begins."""
+        self.timers.clear()
+        if self.late is not None:
+            self.statuses_wait()
 
     def run(self, until: Any, seconds: int = 400, crash_every: int = 0, crash_from: int = 0) -> None:
         """Reconcile and tick until a condition holds; fails when it does not come to pass.

@@ -15,10 +15,13 @@ from typing import Any
 from hudi_contract import naming
 from hudi_contract.defaults import CONFIG_MAP
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.loop import Reconciler
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.observe import Observer
 from hudi_operator.control.queue import Key, WorkQueue
+from hudi_operator.control.refused_writes import found_in
+from hudi_operator.control.status_writes import StatusWrites
 from hudi_operator.handlers import _is_news
 from hudi_operator.model.facts import EtcdFacts, Observed, PodFacts
 from hudi_operator.model.objects import Objects
@@ -95,7 +98,7 @@ class _Timers:
 
 
 class _Observer(Observer):
-    def __init__(self, world: World, memory: Memory) -> None:
+    def __init__(self, world: World, memory: Memory, late: LateStatuses) -> None:
         ports: Any = _Ports(world)
         timers: Any = _Timers(world)
         super().__init__(
@@ -106,12 +109,15 @@ class _Observer(Observer):
             config=CONFIG,
             authority=str,
             memory=memory,
+            late=late,
         )
         self.world, self.live, self.glances = world, 0, 0
 
     async def observe(self, key: Key) -> Observed:
         self.live += 1
         found = copy.deepcopy(self.world.observe())
+        writers = tuple(self._late.known(key, found.writers))
+        found = replace(found, objects=replace(found.objects, writers=writers))
         self._memory.learn(key, found, began=self._memory.clock())
         self._wide.taken(key, shown_more=self.world.wide_at is None)
         return found
@@ -127,19 +133,41 @@ class _Observer(Observer):
         )
 
 
-class _Executor:
+class _Statuses:
+    """The API server as it takes statuses."""
+
     def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def replace_status(self, *names: str, resource_version: str, status: JsonDict) -> None:
+        self._world.perform(act.UpdateStatus(*names, resource_version, status))
+
+
+class _Executor:
+    def __init__(self, world: World, late: LateStatuses) -> None:
         self._world, self.done = world, list[act.Action]()
+        port: Any = _Statuses(world)
+        self.statuses = StatusWrites(port, late, clock=lambda: world.now)
 
     async def perform(self, key: Key, observed: Observed, plan: act.Plan) -> list[act.Action]:
         self._world.sentences.append(plan.sentence)
-        for action in plan.actions:
-            try:
-                self._world.perform(action)
-            except ConflictError as error:
-                raise Conflict(str(error)) from error
-            self.done.append(action)
-        return list(plan.actions)
+        done: list[act.Action] = []
+        try:
+            for action in plan.actions:
+                if not isinstance(action, act.UpdateStatus):
+                    self._world.perform(action)
+                elif not await self._written(key, observed, action):
+                    continue
+                done.append(action)
+            done += [late for late in self.statuses.due(key) if await self._written(key, observed, late)]
+        except ConflictError as error:
+            raise Conflict(str(error)) from error
+        finally:
+            self.done += done
+        return done
+
+    async def _written(self, key: Key, observed: Observed, action: act.UpdateStatus) -> bool:
+        return await self.statuses.write(key, action, found_in(observed, action.kind, action.name))
 
     def has_news(self, key: Key, observed: Observed) -> bool:
         """This world's API server refuses nothing."""
@@ -157,7 +185,8 @@ class Watched:
     def __init__(self, world: World, hears: Hears) -> None:
         self.world, self._hears = world, hears
         self.memory = Memory(clock=lambda: world.now)
-        self.observer, self.executor = _Observer(world, self.memory), _Executor(world)
+        late = LateStatuses(clock=lambda: world.now)
+        self.observer, self.executor = _Observer(world, self.memory, late), _Executor(world, late)
         executor: Any = self.executor
         timers: Any = _Timers(world)
         self._loop = Reconciler(

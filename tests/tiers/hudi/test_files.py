@@ -15,7 +15,8 @@ from pyspark.sql.functions import lit
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import FilesSource
 from hudi_runtime.process.errors import RuntimeFailure, classify
-from hudi_runtime.read import files, kafka, sources
+from hudi_runtime.read import files, sources
+from hudi_runtime.read.kafka_values import Values
 from hudi_runtime.read.progress import Progress
 from tests.support.harness.local import AGENT, JAR, Process, World, rows
 from tests.support.world.fake_table import FakeStorage
@@ -202,7 +203,7 @@ def test_what_is_one_value_is_read(world: World, how: str, whole: str, monkeypat
 def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> None:
     """F94: the same in a topic."""
     spark = world.spark()
-    source: Any = SimpleNamespace(format="Json", schema="id INT, v STRING", metadata=False)
+    source: Any = SimpleNamespace(format="Json", schema="id INT, v STRING", metadata=False, registry=None)
     for text, good in (
         ('{"id": 1, "v": "x"}', True),
         ('{"id": 1, "v": "x"}{"id": 2}', False),
@@ -212,7 +213,7 @@ def test_what_follows_the_value_of_a_record_is_not_left_out(world: World) -> Non
             "SELECT cast(null AS binary) AS key, cast('t' AS string) AS topic, 0 AS partition, 5L AS offset, now() AS "
             "timestamp"
         )
-        frame = kafka.rows(frame.withColumn("value", lit(text).cast("binary")), source, spark)
+        frame = Values(spark, source, frame.withColumn("value", lit(text).cast("binary"))).rows()
         if good:
             assert [row.id for row in frame.collect()] == [1]
         else:

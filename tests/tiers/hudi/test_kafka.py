@@ -20,6 +20,7 @@ from hudi_runtime.job.job import KafkaSource
 from hudi_runtime.process.errors import PositionLost, RuntimeFailure, UserCodeError, classify
 from hudi_runtime.read import kafka
 from hudi_runtime.read import kafka_positions as kp
+from hudi_runtime.read.kafka_values import Values
 from hudi_runtime.read.progress import Progress, kafka_checkpoint, of_checkpoint
 from hudi_runtime.read.sources import transform
 from hudi_runtime.table import values
@@ -137,7 +138,7 @@ def test_values(world: World, topics: Topics) -> None:
     )
 
     def frame(end: int, of: KafkaSource = source, begin: int = 0) -> Any:
-        return kafka.rows(kafka.records(world.spark(), of, [kp.Range("values-1", 0, begin, end)]), of, world.spark())
+        return Values(world.spark(), of, kafka.records(world.spark(), of, [kp.Range("values-1", 0, begin, end)])).rows()
 
     found = frame(2)
     assert found.columns == [
@@ -180,7 +181,7 @@ def test_values(world: World, topics: Topics) -> None:
         "kafka.bootstrap.servers", data["bootstrapServers"][0]
     ).save()
     typed = replace(source, format="Avro", schema=avro, metadata=False)
-    found = kafka.rows(kafka.records(world.spark(), typed, [kp.Range("values-2", 0, 0, 1)]), typed, world.spark())
+    found = Values(world.spark(), typed, kafka.records(world.spark(), typed, [kp.Range("values-2", 0, 0, 1)])).rows()
     assert [tuple(row) for row in found.collect()] == [(7, "seven")]
     with pytest.raises(Exception, match="BAD-RECORD"):
         frame(3, typed, 2).collect()
@@ -200,7 +201,7 @@ def test_a_row_that_is_refused_has_a_place(world: World, topics: Topics) -> None
     topics.make("places", 2)
     topics.send("places", [*rows([1], "a", "v", 1), *rows([2], "../victim/a", "v", 1)], partition=1)
     source = source_of(topics.source("places"))
-    frame = kafka.rows(kafka.records(spark, source, [kp.Range("places", 1, 0, 2)]), source, spark)
+    frame = Values(spark, source, kafka.records(spark, source, [kp.Range("places", 1, 0, 2)])).rows()
 
     def told(sql: str | None, of: DataFrame = frame) -> str:
         return refusal(transform(of, sql), kafka=True)

@@ -646,6 +646,18 @@ def test_the_agents_log_alone_tells_that_the_lock_was_taken_from_the_dead() -> N
     assert "no settle record" in with_operator.said()
 
 
+def test_a_trial_leaves_nothing_and_is_of_no_table() -> None:
+    """F617: who ends it deletes whole ranges, so never those of a table."""
+    trial = (
+        Log()
+        .add("operator", "assign", key="agents/hudi-agent-x")
+        .add("operator", "admit", key="admit/ns.hudi-agent-x-1")
+    )
+    assert "is still admitted" in trial.said(complete=True)
+    assert trial.add("operator", "end-trial", key="trial").said(complete=True) == ""
+    assert "of a table with a gate are deleted" in held().add("operator", "end-trial", key="trial").said()
+
+
 # ---------------------------------------------------------------- files
 def test_lines_are_found_anywhere_and_written_back(tmp_path: Path) -> None:
     events = begun().events

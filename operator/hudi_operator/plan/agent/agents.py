@@ -9,10 +9,11 @@ generations.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hudi_contract import naming
-from hudi_contract.assignment import AssignmentRecord
+from hudi_contract.assignment import AssignmentRecord, TrialRecord
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.table_keys import Admit, Durations
 from hudi_contract.words import Adoption, Role
@@ -21,7 +22,7 @@ from hudi_operator.api.metadata_table import MetadataTable
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.manifests import configmaps, hudi_conf, namespace, pods
 from hudi_operator.model import classify, conditions, containers
-from hudi_operator.model.facts import PodFacts
+from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.plan.core import launch, spark_keys
 from hudi_operator.plan.core.actions import (
     Action,
@@ -43,6 +44,8 @@ FIRST_BACKOFF_SECONDS = 2.0
 MAX_BACKOFF_SECONDS = 60.0
 CRASH_WINDOW_SECONDS = 600.0
 _BACKOFF_TIMER = "agent/"
+TRIAL_SECONDS = 5.0
+"""Between two looks at a HudiTable that tries whether it reaches its path."""
 
 
 def assignment(table: TableSpec, now_ms: int, lock: Durations | None = None) -> JsonDict:
@@ -150,11 +153,22 @@ def executor_waits(view: View) -> str:
     return next((f"{p.name} has no node: {p.unschedulable}" for p in executors if p.unschedulable), "")
 
 
-def withdrawn_agents(view: View) -> tuple[str, ...]:
+def withdrawn_agents(view: View, etcd: EtcdFacts) -> tuple[str, ...]:
     """Agents that have, or may have, the table although another one is to serve it (F585)."""
     before = str(view.status.get("agent") or "")
     stated = (before,) if before and before != view.agent else ()
-    return tuple(dict.fromkeys((*stated, *view.etcd.elsewhere)))
+    return tuple(dict.fromkeys((*stated, *etcd.elsewhere)))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the agent is to do: serve the table, or try whether it reaches the path."""
+
+    id: str
+    """Of the table, or of the trial."""
+    etcd: EtcdFacts
+    """The keys of that id."""
+    order: JsonDict
 
 
 def plan_agent(view: View) -> PartialPlan:
@@ -162,26 +176,42 @@ def plan_agent(view: View) -> PartialPlan:
 
     Not called for a duplicate or deleted table.
     """
+    order = assignment(view.table, view.now_ms, durations(view))
+    return _plan(view, _Work(view.table.table_id, view.etcd, order))
+
+
+def plan_trial(view: View) -> PartialPlan:
+    """The same for the trial of the path: the agent gets no right at the table's keys (F617)."""
+    found = view.observed.trial
+    if found is None:
+        return PartialPlan.of(summary="the trial of the path was not read", requeue=0.5)
+    tried = naming.trial_id(view.table.ref.uid)
+    order = TrialRecord(id=tried, path=view.table.canonical_path, table=view.table.ref.key, trial=True)
+    step = _plan(view, _Work(tried, found, order.to_json()))
+    waits = "other namespaces may use the path: no gate before the agent has created a file there, and deleted it"
+    return replace(step, summary=(*step.summary, waits), requeue=min(step.requeue, TRIAL_SECONDS))
+
+
+def _plan(view: View, work: _Work) -> PartialPlan:
     actions: list[Action] = []
     late: list[Action] = []
     before = str(view.status.get("agent") or "")
-    actions.extend(PutAssignment(name, view.table.table_id, None) for name in withdrawn_agents(view))
-    wanted = assignment(view.table, view.now_ms, durations(view))
-    if view.etcd.assignment is None or view.etcd.assignment.value != wanted:
+    actions.extend(PutAssignment(name, work.id, None) for name in withdrawn_agents(view, work.etcd))
+    if work.etcd.assignment is None or work.etcd.assignment.value != work.order:
         # The agent of a table depends on the agents of others. It is in status before any agent
         # knows the table, so no later look chooses another one.
-        (actions if before == view.agent else late).append(PutAssignment(view.agent, view.table.table_id, wanted))
+        (actions if before == view.agent else late).append(PutAssignment(view.agent, work.id, work.order))
     pod = current_pod(view)
     current = naming.attempt_id(view.table.ref.namespace, pod.name) if pod is not None else ""
     actions.extend(
-        DeleteAdmit(view.table.table_id, attempt)
-        for attempt, stored in view.etcd.admits.items()
+        DeleteAdmit(work.id, attempt)
+        for attempt, stored in work.etcd.admits.items()
         if stored.read(Admit).role == Role.AGENT and attempt != current
     )
     if pod is not None:
         actions.extend(StopTimer(name) for name in view.observed.timers if name.startswith(_BACKOFF_TIMER))
-        if current not in view.etcd.admits:
-            (actions if before == view.agent else late).append(PutAdmit(view.table.table_id, current, Role.AGENT))
+        if current not in work.etcd.admits:
+            (actions if before == view.agent else late).append(PutAdmit(work.id, current, Role.AGENT))
         actions.extend(_copy_authority(view))
         waiting = ("waiting for the agent",) if not serving(view) else ()
         return PartialPlan(tuple(actions), waiting, late=(*late, *spark_keys.create(pod)))
@@ -197,15 +227,17 @@ def plan_agent(view: View) -> PartialPlan:
     generation = _next_generation(view)
     name = naming.agent_pod_name(view.agent, generation)
     again = launch.next_look(view, naming.attempt_id(view.table.ref.namespace, name))
-    return PartialPlan(tuple(actions), (f"starting agent {name}",), again, late=(*late, *_create(view, generation)))
+    return PartialPlan(
+        tuple(actions), (f"starting agent {name}",), again, late=(*late, *_create(view, generation, work.id))
+    )
 
 
-def _create(view: View, generation: int) -> list[Action]:
+def _create(view: View, generation: int, admitted_at: str) -> list[Action]:
     attempt = naming.attempt_id(view.table.ref.namespace, naming.agent_pod_name(view.agent, generation))
     return [
         *ensure_namespace(view, view.table, attempt),
         Apply(configmaps.agent_config(view.table, view.agent, generation, view.config), attempt),
-        PutAdmit(view.table.table_id, attempt, Role.AGENT),
+        PutAdmit(admitted_at, attempt, Role.AGENT),
         CreatePod(pods.agent_pod(view.table, view.agent, generation, view.config)),
     ]
 

@@ -55,6 +55,8 @@ class UpdateStatus(Action):
     name: str
     resource_version: str
     status: JsonDict
+    waits: bool = False
+    """Whether it may be written together with the next one, some seconds later."""
 
     @classmethod
     def of(cls, kind: str, obj: JsonDict, status: JsonDict) -> Self | None:
@@ -381,6 +383,18 @@ class DeleteReport(Action):
 
     table_id: str
     kind: str
+
+
+@dataclass(frozen=True)
+class EndTrial(Action):
+    """Delete every key of the trial of a HudiTable, admissions and assignments with the rest.
+
+    One transaction: without its admission an agent writes nothing there afterwards.
+    """
+
+    trial_id: str
+    agents: tuple[str, ...]
+    """Agents that have, or may have, the assignment."""
 
 
 @dataclass(frozen=True)

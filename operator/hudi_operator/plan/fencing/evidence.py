@@ -123,16 +123,28 @@ def unproven(view: View) -> list[str]:
     """
     unsettled = [inc for inc in view.incs if not inc.settled]
     told = {uid for inc in unsettled for uid in (inc.pod_uid, *inc.settling.pods, *inc.settling.proofs)}
+    told |= {uid for inc in view.incs for uid in inc.settling.proven}
     found = []
     for pod in view.observed.pods:
-        ours = pod.labels.get(naming.LABEL_ROLE) in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
         over = conditions.from_rfc3339(pod.deleted_at)
-        if not ours or not pod.deleting or over is None or EVIDENCE_FINALIZER not in pod.finalizers:
+        if not _concerns(view, pod) or not pod.deleting or over is None or EVIDENCE_FINALIZER not in pod.finalizers:
             continue
         overdue = view.earliest_ms - over > 1000 * PROOF_EXPECTED_SECONDS
         if overdue and pod.uid not in told and not dead(view, pod):
             found.append(ways_out(_subject(view, pod), pod, view.nodes, view.table.fencing))
     return found
+
+
+def _concerns(view: View, pod: PodFacts) -> bool:
+    """Whether this table waits for the proof of a pod's death.
+
+    Of agents for its own one; while it is deleted for all, because it may be the last HudiTable.
+    """
+    role = pod.labels.get(naming.LABEL_ROLE)
+    if role == naming.ROLE_AGENT:
+        mine = pod.labels.get(naming.LABEL_AGENT) == view.agent or view.table.ref.deleting
+        return mine and pod.namespace == view.table.ref.namespace
+    return role in (naming.ROLE_DRIVER, naming.ROLE_EXECUTOR)
 
 
 def _attempt(view: View, attempt_id: str) -> Attempt | None:

@@ -2,7 +2,8 @@
 
 It also has the mode, versions and durations under which that happens.
 
-`gate` opens, closes, freezes and releases it, `adoption` handles instants that earlier writers left
+`gate` opens, closes and freezes it, `releasing` gives it up, `taking_over` does so for a HudiTable
+that is gone, by a person's word, `adoption` handles instants that earlier writers left
 in the table (I7), `turns` lets one of several HudiTables of a path keep the gate, `asked` says
 whether the agent is asked for something behind the closed gate, `trust` whether etcd can be
 trusted, `stalled` determines why a table cannot continue until a person changes something. Uses

@@ -20,18 +20,17 @@ from hudi_contract.table_keys import Admit, Clock, Durations, Gate
 from hudi_contract.words import AgentError, Concurrency, FencingMode, GateState, Role
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model import doubts
+from hudi_operator.plan.core import trial
 from hudi_operator.plan.core.actions import Action, PutGate, StopTimer
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import View
-from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION, freeze_reason, unfreeze_word
+from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION, freeze_reason, gate_word
 from hudi_operator.plan.requests import bootstrap, metadata_table, restores, savepoints
 
 RELEASED = "no HudiTable"
 """Reason of a gate that its last HudiTable has released: the next one takes it over."""
 REASON_LIMIT = 64
-GAVE_WAY_LIMIT = 16
-"""HudiTables of one path that a gate remembers."""
 UNREACHED_TIMER, TURN_TIMER = "unreached", "turn/"
 """Timers of :mod:`hudi_operator.plan.gate.turns`; the second has a gate's revision in its name."""
 OTHER_AUTHORITY = frozenset({AgentError.OTHER_LOCK_AUTHORITY, ErrorCode.OTHER_AUTHORITY})
@@ -67,6 +66,16 @@ def parameters(table: TableSpec) -> Gate:
 def is_mine(view: View) -> bool:
     """True when the gate names this HudiTable."""
     return bool(view.gate.table_uid) and view.gate.table_uid == view.table.ref.uid
+
+
+def tries(view: View) -> bool:
+    """True while this HudiTable has to show that it reaches its path, and has not.
+
+    It does not take the gate then. In an etcd that is not trusted no gate is made at all.
+    """
+    if view.etcd.gate is None and freeze_reason(view):
+        return False
+    return trial.needed(view) and not trial.reached(view)
 
 
 def owned_by_other(view: View) -> bool:
@@ -232,7 +241,7 @@ def too_new(view: View) -> str:
     )
 
 
-def _value(view: View, state: GateState, *, base: Gate | None = None, **changes: Any) -> Gate:
+def next_gate(view: View, state: GateState, *, base: Gate | None = None, **changes: Any) -> Gate:
     """A gate: parameters from ``base`` (None: from the spec), identity of this HudiTable."""
     source = parameters(view.table) if base is None else base
     known = state is GateState.OPEN or adopted(view)
@@ -248,11 +257,20 @@ def _value(view: View, state: GateState, *, base: Gate | None = None, **changes:
         non_blocking_until=_non_blocking_until(view, source.concurrency),
         adopted=known,
         restore_baseline=restores.baseline(view, adopted=adopted(view)) if known else "",
-        reached=not known and is_mine(view) and view.gate.reached,
+        reached=not known and ((is_mine(view) and view.gate.reached) or trial.reached(view)),
         gave_way=() if known else view.gate.gave_way,
         **{name: getattr(source, name) for name in PARAMETERS},
     )
     return made.but(**changes)
+
+
+def frozen_gate(view: View, reason: str) -> Gate:
+    """The gate in force, frozen.
+
+    It keeps the cluster of etcd that it was made in: an etcd that is not trusted does not replace
+    that.
+    """
+    return next_gate(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=reason)
 
 
 def _non_blocking_until(view: View, mode: str) -> str:
@@ -266,11 +284,12 @@ def _non_blocking_until(view: View, mode: str) -> str:
     return read(view.etcd.clock, Clock).value
 
 
-def _put(view: View, value: Gate, summary: str) -> PartialPlan:
+def put(view: View, value: Gate, summary: str) -> PartialPlan:
+    """Put the gate, if it and those that it depends on are still as they were read."""
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0
     changes_mode = view.etcd.gate is not None and value.mode != view.gate.mode
-    put = PutGate(view.table.table_id, value.to_json(), mod, view.observed.overlapping_gates, unlocked=changes_mode)
-    return PartialPlan.of(put, summary=summary, requeue=0.5)
+    action = PutGate(view.table.table_id, value.to_json(), mod, view.observed.overlapping_gates, unlocked=changes_mode)
+    return PartialPlan.of(action, summary=summary, requeue=0.5)
 
 
 def present_attempts(view: View) -> list[str]:
@@ -292,7 +311,10 @@ def timeline_report(view: View) -> TimelineReport:
     An empty one when no currently registered agent has written one.
 
     An agent that cannot reach the storage reports its error before it registers, without a name.
+    During a trial: what the agent has said there.
     """
+    if trial.needed(view):
+        return trial.report(view)
     report = read(view.etcd.reports.get(keys.TIMELINE), TimelineReport)
     if report.error is not None and not report.agent_inc:
         return report
@@ -333,7 +355,7 @@ def _create(view: View) -> PartialPlan | None:
     return (
         PartialPlan.of(summary=f"no gate is created: {frozen}")
         if frozen
-        else _put(view, _value(view, GateState.CLOSED), "creating the gate, closed")
+        else put(view, next_gate(view, GateState.CLOSED), "creating the gate, closed")
     )
 
 
@@ -342,11 +364,7 @@ def _freeze(view: View) -> PartialPlan | None:
     frozen = freeze_reason(view)
     if not frozen or (view.gate.state is GateState.FROZEN and is_mine(view)):
         return None
-    return _put(
-        view,
-        _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=frozen),
-        f"freezing: {frozen}",
-    )
+    return put(view, frozen_gate(view, frozen), f"freezing: {frozen}")
 
 
 def _take_over(view: View) -> PartialPlan | None:
@@ -358,12 +376,11 @@ def _take_over(view: View) -> PartialPlan | None:
     if is_mine(view):
         return None
     if view.gate.state is GateState.FROZEN and view.gate.reason != RELEASED:
-        kept = _value(view, GateState.FROZEN, base=view.gate, cluster_id=view.gate.cluster_id, reason=view.gate.reason)
-        return _put(view, kept, "taking over the gate, which stays frozen")
+        return put(view, frozen_gate(view, view.gate.reason), "taking over the gate, which stays frozen")
     base = view.gate if writers_left(view) or view.etcd.lock is not None else None
-    taken = _put(
+    taken = put(
         view,
-        _value(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))),
+        next_gate(view, GateState.CLOSED, base=base, admitted=tuple(present_attempts(view))),
         "taking over the gate, closed",
     )
     old: list[Action] = [StopTimer(t) for t in view.observed.timers if t.startswith((UNREACHED_TIMER, TURN_TIMER))]
@@ -376,9 +393,9 @@ def _unfreeze(view: View) -> PartialPlan | None:
         return None
     meta = (view.observed.table or {}).get("metadata") or {}
     word = (meta.get("annotations") or {}).get(UNFREEZE_ANNOTATION)
-    if word != unfreeze_word(view):
+    if word != gate_word(view):
         return PartialPlan.of(summary=f"frozen: {view.gate.reason or 'by a person'}")
-    value = _value(
+    value = next_gate(
         view,
         GateState.CLOSED,
         base=view.gate,
@@ -388,7 +405,7 @@ def _unfreeze(view: View) -> PartialPlan | None:
     if freeze_reason(view) and view.table.restore is not None:
         # Etcd may have forgotten that it was carried out: it would undo what followed (F621).
         value = value.but(restore_baseline=view.table.restore.nonce)
-    return _put(view, value, "unfrozen by a person, gate closed")
+    return put(view, value, "unfrozen by a person, gate closed")
 
 
 def _undecided_stays(view: View) -> PartialPlan | None:
@@ -412,7 +429,7 @@ def _change_parameters(view: View) -> PartialPlan | None:
         return PartialPlan.of(
             summary=f"gate closed: waiting until {owner} releases the lock before the mode changes", requeue=0.5
         )
-    return _put(view, _value(view, GateState.CLOSED), "changing mode or durations of the closed gate")
+    return put(view, next_gate(view, GateState.CLOSED), "changing mode or durations of the closed gate")
 
 
 def _hold_for_restore(view: View) -> PartialPlan | None:
@@ -426,9 +443,9 @@ def _hold_for_restore(view: View) -> PartialPlan | None:
     if close is not None:
         return close
     if nonce and view.gate.restoring != nonce and not writers_left(view):
-        return _put(
+        return put(
             view,
-            _value(view, GateState.CLOSED, restoring=nonce),
+            next_gate(view, GateState.CLOSED, restoring=nonce),
             f"the gate is closed for restore {nonce}, no writer is left",
         )
     return PartialPlan()
@@ -454,7 +471,7 @@ def _close(view: View) -> PartialPlan | None:
         return None
     # A further change does not extend the deadline.
     since = closed_for_ms(view) or view.now_ms
-    value = _value(
+    value = next_gate(
         view,
         GateState.CLOSED,
         base=view.gate,
@@ -462,13 +479,13 @@ def _close(view: View) -> PartialPlan | None:
         closed_for=change,
         closed_for_ms=since,
     )
-    return _put(view, value, f"closing the gate for {change}")
+    return put(view, value, f"closing the gate for {change}")
 
 
 def _freeze_for_another_authority(view: View) -> PartialPlan | None:
     if report_error(view)[0] in OTHER_AUTHORITY and view.gate.state is GateState.OPEN:
         reason = f"the table's marker names another lock authority: {report_error(view)[1]}"
-        return _put(view, _value(view, GateState.FROZEN, base=view.gate, reason=reason), f"freezing: {reason}")
+        return put(view, frozen_gate(view, reason), f"freezing: {reason}")
     return None
 
 
@@ -481,13 +498,13 @@ def _note_reached(view: View) -> PartialPlan | None:
     told = timeline_report(view).exists and (report_error(view)[0] or bootstrapping(view))
     if not told or adopted(view) or view.gate.reached:
         return None
-    return _put(view, _value(view, GateState.CLOSED, base=view.gate, reached=True), "the agent has reached the table")
+    return put(view, next_gate(view, GateState.CLOSED, base=view.gate, reached=True), "the agent has reached the table")
 
 
 def _end_of_a_restore(view: View) -> PartialPlan | None:
     """The gate's revision moves: an agent that read it as closed for a restore begins none (F8)."""
     if view.gate.restoring:
-        return _put(view, _value(view, GateState.CLOSED), "the gate is not closed for a restore any more")
+        return put(view, next_gate(view, GateState.CLOSED), "the gate is not closed for a restore any more")
     return None
 
 
@@ -499,21 +516,25 @@ def _closed_while_paths_overlap(view: View) -> PartialPlan | None:
 
 def _closed_until_the_agent_reports(view: View) -> PartialPlan | None:
     if not timeline_report(view).exists or report_error(view)[0]:
-        return PartialPlan.of(
-            summary="gate closed: waiting until the agent reports that the table exists and matches", requeue=5
-        )
+        # The report comes as an event.
+        return PartialPlan.of(summary="gate closed: waiting until the agent reports that the table exists and matches")
     return None
+
+
+def _closed_until_the_trial_has_ended(view: View) -> PartialPlan | None:
+    """Its keys are looked for until the gate was open."""
+    return None if trial.over(view) else PartialPlan.of(summary="gate closed: the trial is being ended", requeue=0.5)
 
 
 def _closed_until_bootstrapped(view: View) -> PartialPlan | None:
     if bootstrapping(view):
         # R14
-        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted", requeue=2)
+        return PartialPlan.of(summary="gate closed: the table is bootstrapped before writers are admitted")
     return None
 
 
 def _open(view: View) -> PartialPlan:
-    return _put(view, _value(view, GateState.OPEN), "opening the gate")
+    return put(view, next_gate(view, GateState.OPEN), "opening the gate")
 
 
 STEPS: Chain[View, PartialPlan] = Chain(
@@ -533,59 +554,9 @@ STEPS: Chain[View, PartialPlan] = Chain(
     _closed_while_paths_overlap,
     _closed_until_the_agent_reports,
     _closed_until_bootstrapped,
+    _closed_until_the_trial_has_ended,
     _open,
 )
 """The steps of the gate; the first one that applies is taken. The gate opens when
 none before applies.
 """
-
-
-def plan_release(view: View) -> PartialPlan:
-    """The gate of a HudiTable that is being deleted, or gives way to another one of its path.
-
-    Closed while writers stop, then frozen without an owner, so that the next HudiTable
-    takes it over.
-    """
-    if not is_mine(view):
-        return PartialPlan()
-    if view.gate.state is GateState.OPEN:
-        return _put(
-            view,
-            _value(
-                view,
-                GateState.CLOSED,
-                base=view.gate,
-                cluster_id=view.gate.cluster_id,
-                admitted=tuple(present_attempts(view)),
-            ),
-            "closing the gate of a deleted table",
-        )
-    if writers_left(view) or view.etcd.lock is not None:
-        return PartialPlan()
-    # Other writers may write from now on: the next HudiTable handles their pending instants. If
-    # etcd is not trusted, the next HudiTable does not change that.
-    value = _value(
-        view,
-        GateState.FROZEN,
-        base=view.gate,
-        cluster_id=view.gate.cluster_id,
-        table="",
-        table_uid="",
-        reason=view.gate.reason if view.gate.state is GateState.FROZEN else RELEASED,
-        restore_baseline="",
-        adopted=False,
-        reached=False,
-        gave_way=_gave_way(view),
-    )
-    return _put(view, value, "releasing the gate")
-
-
-def _gave_way(view: View) -> tuple[str, ...]:
-    """With this HudiTable as the last one, unless it has reached its table."""
-    me = view.table.ref.key
-    return () if reached(view) else (*(t for t in view.gate.gave_way if t != me), me)[-GAVE_WAY_LIMIT:]
-
-
-def released(view: View) -> bool:
-    """True when the gate no longer names this HudiTable."""
-    return not is_mine(view)

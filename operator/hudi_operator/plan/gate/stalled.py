@@ -15,7 +15,7 @@ from hudi_operator.model.config import OperatorConfig
 from hudi_operator.plan.core import launch
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
-from hudi_operator.plan.gate import adoption, gate, trust, turns
+from hudi_operator.plan.gate import adoption, gate, taking_over, trust, turns
 
 RETRIED = frozenset({"StorageUnreachable", "Infrastructure", "TableNotFound"})
 """Errors of the agent that may resolve themselves."""
@@ -191,11 +191,9 @@ def _path_is_taken(view: View) -> Stall | None:
 
     A user who can create a HudiTable must not learn about other namespaces.
     """
-    return (
-        Stall("DuplicatePath", "another HudiTable has this path; the first one that reaches the table keeps it")
-        if gate.owned_by_other(view) or turns.waits(view)
-        else None
-    )
+    taken = gate.owned_by_other(view) or turns.waits(view)
+    shared = "another HudiTable has this path; the first one that reaches the table keeps it"
+    return Stall("DuplicatePath", taking_over.problem(view) or shared) if taken else None
 
 
 def _protocol_is_too_new(view: View) -> Stall | None:
@@ -257,5 +255,5 @@ def frozen_message(view: View) -> str:
     reason = view.gate.reason or "frozen"
     return (
         f"{reason}; no writer may write. When the lock state is known to be correct, annotate the HudiTable with "
-        f"{trust.UNFREEZE_ANNOTATION}={trust.unfreeze_word(view)}"
+        f"{trust.UNFREEZE_ANNOTATION}={trust.gate_word(view)}"
     )

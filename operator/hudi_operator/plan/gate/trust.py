@@ -9,7 +9,11 @@ from hudi_contract import naming
 from hudi_operator.plan.core.view import View
 
 UNFREEZE_ANNOTATION = f"{naming.GROUP}/unfreeze"
-"""Annotation of a HudiTable by which a person accepts the state of etcd: :func:`unfreeze_word`."""
+"""Annotation of a HudiTable by which a person accepts the state of etcd: :func:`gate_word`."""
+TAKE_OVER_ANNOTATION = f"{naming.GROUP}/take-over"
+"""Annotation by which a person says that the HudiTable is gone that the gate of this one's path
+names: :func:`gate_word`.
+"""
 
 
 def freeze_reason(view: View) -> str:
@@ -28,10 +32,10 @@ def freeze_reason(view: View) -> str:
     return ""
 
 
-def unfreeze_word(view: View) -> str:
-    """Value of the annotation that lifts this freeze, and no other one.
+def gate_word(view: View) -> str:
+    """Value of the annotation that is about this gate as it is now, and no other one.
 
-    The revision of the frozen gate. An etcd that is restored twice from the same backup can come to
+    The revision of the gate. An etcd that is restored twice from the same backup can come to
     the same one, so it is followed by what was forgotten, which grows each time.
     """
     mod = view.etcd.gate.mod_revision if view.etcd.gate is not None else 0

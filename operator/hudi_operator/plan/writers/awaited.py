@@ -27,8 +27,8 @@ EVENTS: Mapping[str, str] = {
     "BackOff": "nothing but its time, which status.nextRetryTime tells",
     "InvalidSpec": "the HudiWriter or its HudiTable is edited",
     launch.INVALID_DEFAULTS: "the ConfigMap with the defaults is edited, or the HudiWriter",
-    "OptionNotAllowed": "the HudiWriter is edited; another configuration starts another operator",
-    launch.IMAGE_NOT_ALLOWED: "the HudiWriter is edited; another configuration starts another operator",
+    "OptionNotAllowed": "the HudiWriter is edited; with another configuration every table is looked at",
+    launch.IMAGE_NOT_ALLOWED: "the HudiWriter is edited; with another configuration every table is looked at",
     launch.FENCING_MODE_NOT_POSSIBLE: "the HudiWriter or its HudiTable is edited",
 }
 """Reasons of waits that end with an event, or at a time that is in status; with that event."""

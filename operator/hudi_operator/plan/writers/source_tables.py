@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from hudi_contract import naming
 from hudi_contract.words import ApiTableType, Deletes, MergeMode, PartialUpdates
+from hudi_operator.api import dependencies
 from hudi_operator.api.sources import ViewFiles, base_path, options_problem
 from hudi_operator.api.spec import SpecError, StorageSpec, TableSpec, WriterSpec
 from hudi_operator.model import conditions
@@ -56,6 +57,7 @@ def problem(view: View, writer: WriterSpec) -> str:
         _contradiction(writer)
         or next((found for reference in references(writer) if (found := _problem(view, reference))), "")
         or _files_problem(view, writer)
+        or _deps_problem(view, writer)
         or _deletes_problem(view, writer)
     )
 
@@ -89,6 +91,15 @@ def _files_problem(view: View, writer: WriterSpec) -> str:
     return next((found for found in problems if found), "") or next(
         (found for field, files in sources if (found := _reader_problem(view, field, files))), ""
     )
+
+
+def _deps_problem(view: View, writer: WriterSpec) -> str:
+    """Jars, Python packages and files of a store are held to the same rules."""
+    if writer.deps is not None and writer.deps.packages and not view.config.maven_mirror:
+        return "spec.deps.packages: the administrator has named no Maven repository (the chart's config.mavenMirror)"
+    named = dependencies.stored(writer.application, writer.deps)
+    problems = (path_problem(path, view.table.ref.namespace, view.config, field=field) for field, path in named)
+    return next((found for found in problems if found), "")
 
 
 def _reader_problem(view: View, field: str, files: ViewFiles) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_contract import keys, naming
@@ -25,12 +25,14 @@ from hudi_operator.plan.writers import (
     deadlines,
     ending_for_change,
     executors_missing,
+    next_step,
     schedules,
     source_tables,
 )
 from hudi_operator.plan.writers.admission import Decision, Kind
 from hudi_operator.plan.writers.attempts import KEPT_ATTEMPTS
 from hudi_operator.plan.writers.runs import Progress, run_of
+from hudi_operator.plan.writers.starting_status import only_starts
 
 JsonDict = dict[str, Any]
 
@@ -83,6 +85,8 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
     total = _summed(earlier, entries[-kept:])
     status["records"] = max(int(old.get("records") or 0), total.records)
     status["conflicts"] = max(int(old.get("conflicts") or 0), total.conflicts)
+    if bad := max(int(old.get("badRecords") or 0), _bad_records(view, writer)):
+        status["badRecords"] = bad
     if decision.retry_ms:
         status["nextRetryTime"] = conditions.rfc3339(decision.retry_ms)
     if decision.position:
@@ -92,6 +96,7 @@ def writer_status(view: View, writer: WriterView, progress: Progress, decision: 
             "since": since,
             **({"blockedBy": decision.blocked_by[:512]} if decision.blocked_by else {}),
         }
+    status["plan"] = next_step.of(view, writer, progress, decision).to_json()
     state = _state(view, writer, progress, decision)
     status["state"] = state.value
     wanted = _conditions(view, writer, progress, decision, state)
@@ -120,7 +125,8 @@ def undecided(view: View, writer: WriterView, message: str) -> JsonDict:
     known = old.get("conditions") or []
     told = conditions.merge(known, wanted, generation=generation, now_ms=view.now_ms)
     kept = [c for c in known if c.get("type") not in {each.type for each in wanted}]
-    return {**old, "observedGeneration": generation, "state": state.value, "conditions": [*kept, *told]}
+    plan = next_step.undecided(message).to_json()
+    return {**old, "observedGeneration": generation, "plan": plan, "state": state.value, "conditions": [*kept, *told]}
 
 
 def _with_the_end_of_the_run(wanted: list[Condition], old: JsonDict) -> list[Condition]:
@@ -188,6 +194,11 @@ def _results(view: View, writer: WriterView, old: JsonDict) -> JsonDict:
     return result
 
 
+def _bad_records(view: View, writer: WriterView) -> int:
+    """How many records the writer's commits have left out, as its attempts know."""
+    return count64(max((_last_report(view, attempt).report.bad_records for attempt in writer.attempts), default=0))
+
+
 def _conflict(told: ConflictReport) -> ConflictEntry:
     return ConflictEntry(
         instant=told.instant,
@@ -203,7 +214,7 @@ def _conflict(told: ConflictReport) -> ConflictEntry:
 class _Said:
     """An attempt's own report.
 
-    ``conflicts``: their number; a report lists the last ones, a termination message counts them.
+    ``conflicts``: their number; report and termination message count them.
     """
 
     report: AttemptReport = field(default_factory=AttemptReport)
@@ -223,9 +234,11 @@ def _last_report(view: View, attempt: Attempt) -> _Said:
         commits=final.commits or told.commits,
         last_instant=final.last_instant or told.last_instant,
         last_completion_time=final.last_completion_time or told.last_completion_time,
+        bad_records=max(final.bad_records, told.bad_records),
     )
-    listed = stored is not None and "conflicts" in stored.value
-    return _Said(_with_untold(view, attempt, told), len(told.conflicts) if listed else final.conflicts)
+    # A report lists the last ten (F647).
+    conflicts = max(len(told.conflicts), told.conflict_count, final.conflicts)
+    return _Said(_with_untold(view, attempt, told), conflicts)
 
 
 def _with_untold(view: View, attempt: Attempt, report: AttemptReport) -> AttemptReport:
@@ -347,7 +360,11 @@ def _not_started(view: View, writer: WriterView) -> str:
 
 def update(writer: WriterView, status: JsonDict) -> UpdateStatus | None:
     """The write of a status; None when nothing has changed."""
-    return UpdateStatus.of(naming.WRITER_KIND, writer.obj, status)
+    found = UpdateStatus.of(naming.WRITER_KIND, writer.obj, status)
+    if found is None or writer.spec is None:
+        return found
+    ready_deadline = writer.spec.ready_deadline_seconds is not None
+    return replace(found, waits=only_starts(writer.status, found.status, ready_deadline=ready_deadline))
 
 
 def events(

@@ -96,6 +96,9 @@ ASKED: dict[str, Any] = {
     "unfreeze the table": _patch(
         "huditable", "flights", {"metadata": {"annotations": {"hudioperator.io/unfreeze": "1"}}}
     ),
+    "take the path of a table that is gone": _patch(
+        "huditable", "flights", {"metadata": {"annotations": {"hudioperator.io/take-over": "1"}}}
+    ),
     "write the table's status": _can("patch", "huditables.hudioperator.io", "--subresource=status"),
     "remove the evidence finalizer of a pod": _patch("pod", POD, {"metadata": {"finalizers": None}}),
     "change the labels of evidence": _patch("pod", POD, {"metadata": {"labels": {"hudioperator.io/role": "agent"}}}),

@@ -31,7 +31,8 @@ BUSY, QUIET = "lake-a", "lake-b"
 """Two namespaces; the table of the second one is deleted before."""
 VALUES = (
     DEFAULT_IMAGES,
-    '--set-json=config.pathPrefixes={"*": ["*"]}',
+    # None of the two may use the other one's paths: the agents that are played make no trials.
+    '--set-json=config.pathPrefixes={"lake-a": ["s3a://lake/lake-a/"], "lake-b": ["s3a://lake/lake-b/"]}',
     "--set=networkPolicy.enabled=true,monitoring.dashboards.enabled=true",
 )
 Named = tuple[str, str, str]

@@ -37,6 +37,15 @@ JDBC = {
 }
 CODE = {"configMapKeyRef": {"name": "code", "key": "a.py"}}
 CALLBACK = {"url": "https://example.org/", "secretRef": {"name": "receiver"}}
+REGISTERED = {
+    "bootstrapServers": ["kafka:9093"],
+    "topics": ["orders"],
+    "value": {
+        "format": "Json",
+        "schema": "id BIGINT",
+        "registry": {"url": "https://registry.example.com", "secretRef": {"name": "registry-reader"}},
+    },
+}
 REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     "account": ("huditables", {"storage": {"serviceAccountName": "default-admin"}}, "serviceaccounts", "default-admin"),
     "secret": (
@@ -47,6 +56,7 @@ REFERENCES: dict[str, tuple[str, JsonDict, str, str]] = {
     ),
     "callback": ("huditables", {"commitCallback": CALLBACK}, "secrets", "receiver"),
     "kafka": ("hudiwriters", {"source": {"kafka": KAFKA}}, "secrets", "kafka-tls"),
+    "a registry": ("hudiwriters", {"source": {"kafka": REGISTERED}}, "secrets", "registry-reader"),
     "jdbc": ("hudiwriters", {"source": {"jdbc": JDBC}}, "secrets", "orders-reader"),
     "python": ("hudiwriters", {"source": {"python": {**CODE, "function": "f"}}}, "configmaps", "code"),
     "application": ("hudiwriters", {"source": None, "application": CODE}, "configmaps", "code"),
@@ -252,17 +262,26 @@ def test_defaults_of_a_namespace_need_a_verb_of_their_own(light_cluster: Cluster
 
 
 def test_unfreezing_needs_a_verb_of_its_own(light_cluster: Cluster, author: str) -> None:
-    light_cluster.apply(table(author), user="ann")
+    a_word_needs_its_verb(light_cluster, author, "unfreeze")
 
-    def unfreeze(revision: str) -> Any:
-        annotation = f"hudioperator.io/unfreeze={revision}"
-        return light_cluster.run("annotate", "ht", "flights", annotation, "--overwrite", "-n", author, "--as=ann")
 
-    refused = unfreeze("7")
+def test_taking_a_path_over_needs_a_verb_of_its_own(light_cluster: Cluster, author: str) -> None:
+    a_word_needs_its_verb(light_cluster, author, "take-over")
+
+
+def a_word_needs_its_verb(cluster: Cluster, author: str, verb: str) -> None:
+    """An annotation of that name: to set or change it, not to keep it."""
+    cluster.apply(table(author), user="ann")
+
+    def say(word: str) -> Any:
+        annotation = f"hudioperator.io/{verb}={word}"
+        return cluster.run("annotate", "ht", "flights", annotation, "--overwrite", "-n", author, "--as=ann")
+
+    refused = say("7")
     assert refused.returncode != 0
-    assert "the annotation hudioperator.io/unfreeze: user 'ann' needs the verb unfreeze on huditables" in refused.stdout
-    light_cluster.kubectl("annotate", "ht", "flights", "-n", author, "hudioperator.io/unfreeze=7")
-    light_cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
-    assert unfreeze("8").returncode != 0
-    grant(light_cluster, author, "unfreeze", "huditables")
-    assert unfreeze("8").returncode == 0
+    assert f"the annotation hudioperator.io/{verb}: user 'ann' needs the verb {verb} on huditables" in refused.stdout
+    cluster.kubectl("annotate", "ht", "flights", "-n", author, f"hudioperator.io/{verb}=7")
+    cluster.kubectl("label", "ht", "flights", "-n", author, "a=b", "--as=ann")
+    assert say("8").returncode != 0
+    grant(cluster, author, verb, "huditables")
+    assert say("8").returncode == 0

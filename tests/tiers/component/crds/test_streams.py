@@ -20,6 +20,10 @@ def kafka(**changes: Any) -> dict[str, Any]:
     return {"source": {"kafka": {**KAFKA, **changes}}}
 
 
+def registry(url: str, **more: Any) -> dict[str, Any]:
+    return kafka(value={**JSON, "registry": {"url": url, **more}})
+
+
 REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     (
         "no-brokers",
@@ -59,6 +63,26 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ("spec.source.kafka.maxOffsetsPerCommit", "0", "greater than or equal to 1"),
     ),
     (
+        "bad-records",
+        kafka(onBadRecord={"action": "Skip"}),
+        ("spec.source.kafka.onBadRecord.action", '"Skip"', '"Fail", "Drop", "SetAside"'),
+    ),
+    (
+        "bad-records-by-themselves",
+        kafka(onBadRecord={"maxPerCommit": 5}),
+        ("spec.source.kafka.onBadRecord.action", "Required value"),
+    ),
+    (
+        "no-bad-records",
+        kafka(onBadRecord={"action": "Drop", "maxPerCommit": 0}),
+        ("spec.source.kafka.onBadRecord.maxPerCommit", "greater than or equal to 1"),
+    ),
+    (
+        "many-bad-records",
+        kafka(onBadRecord={"action": "Drop", "maxPerCommit": 10001}),
+        ("spec.source.kafka.onBadRecord.maxPerCommit", "less than or equal to 10000"),
+    ),
+    (
         "no-value",
         {"source": {"kafka": {"bootstrapServers": ["b:1"], "topics": ["a"]}}},
         ("spec.source.kafka.value", "Required value"),
@@ -77,6 +101,51 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         "metadata",
         kafka(value={"format": "Binary", "metadataColumns": True}),
         ("spec.source.kafka.value.metadataColumns", "format Binary", "anyway"),
+    ),
+    (
+        "registry-of-text",
+        kafka(value={"format": "String", "registry": {"url": "https://registry.example.com"}}),
+        ("spec.source.kafka.value.registry", "values of String and Binary are not decoded"),
+    ),
+    (
+        "protobuf",
+        kafka(value={"format": "Protobuf", "registry": {"url": "https://registry.example.com"}}),
+        ("spec.source.kafka.value.format", '"Protobuf"', '"Json", "Avro", "String", "Binary"'),
+    ),
+    (
+        "registry-with-a-query",
+        registry("https://registry.example.com/?x=1"),
+        ("spec.source.kafka.value.registry.url", "without credentials, query, fragment and white space"),
+    ),
+    (
+        "registry-with-a-word",
+        registry("https://user:word@registry.example.com"),
+        ("spec.source.kafka.value.registry.url", "contains @ or white space"),
+    ),
+    (
+        "registry-in-the-open",
+        registry("http://registry.example.com"),
+        ("spec.source.kafka.value.registry.url", "http is for Services of the cluster"),
+    ),
+    (
+        "registry-of-the-pod",
+        registry("https://127.0.0.1:8081"),
+        ("spec.source.kafka.value.registry.url", "nothing is sent to loopback, link-local and metadata addresses"),
+    ),
+    (
+        "registry-of-metadata",
+        registry("https://169.254.169.254"),
+        ("spec.source.kafka.value.registry.url", "nothing is sent to loopback, link-local and metadata addresses"),
+    ),
+    (
+        "registry-port",
+        registry("https://registry.example.com:70000"),
+        ("spec.source.kafka.value.registry.url", "its port must be between 1 and 65535"),
+    ),
+    (
+        "registry-secret",
+        registry("https://registry.example.com", secretRef={"name": "A"}),
+        ("spec.source.kafka.value.registry.secretRef.name",),
     ),
     (
         "no-mechanism",
@@ -155,6 +224,7 @@ def test_accepted(light_cluster: Cluster, namespace: str) -> None:
                 security=SASL,
                 startFrom="2026-01-31T23:59:59.5+01:00",
                 maxOffsetsPerCommit=9,
+                onBadRecord={"action": "SetAside", "maxPerCommit": 10000},
                 value=value,
                 options=options,
             ),
@@ -177,6 +247,13 @@ def test_accepted(light_cluster: Cluster, namespace: str) -> None:
         writer(namespace, "chain", source={"hudi": {"path": "s3a://lake/x"}}, streaming={"intervalSeconds": 1}),
     )
     assert light_cluster.get("hw", "stream", "-n", namespace)["spec"]["streaming"] == {"intervalSeconds": 10}
+    light_cluster.apply(
+        writer(namespace, "r1", **registry("http://apicurio.kafka.svc:8080/apis/ccompat/v7", secretRef={"name": "r"})),
+        writer(namespace, "r2", **registry("https://[2001:db8::1]:8081/")),
+    )
+    light_cluster.apply(writer(namespace, "bad", **kafka(onBadRecord={"action": "Drop"})))
+    stored = light_cluster.get("hw", "bad", "-n", namespace)["spec"]["source"]["kafka"]["onBadRecord"]
+    assert stored == {"action": "Drop", "maxPerCommit": 1000}
     # Topics come and go: the position is one of each topic.
     changed = {**KAFKA, "topics": ["orders", "returns"]}
     light_cluster.apply(writer(namespace, "stream", source={"kafka": changed}, streaming={"intervalSeconds": 5}))

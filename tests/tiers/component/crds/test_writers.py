@@ -29,6 +29,61 @@ REFUSED: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("empty-source", {"source": {}}, ("spec.source", "source is empty")),
     ("empty-application", {"source": None, "application": {}}, ("spec.application", "application is empty")),
     (
+        "two-programs",
+        {"source": None, "application": {"mainFile": "local:///a.py", "module": "a"}},
+        ("spec.application", "application has several of configMapKeyRef, mainFile, module and mainClass: use one"),
+    ),
+    (
+        "class-without-a-jar",
+        {"source": None, "application": {"mainClass": "a.B"}},
+        ("spec.application.file", "application.mainClass needs application.file"),
+    ),
+    (
+        "jar-without-a-class",
+        {"source": None, "application": {"mainFile": "local:///a.py", "file": "local:///a.jar"}},
+        ("spec.application.file", "application.file needs application.mainClass"),
+    ),
+    (
+        "jar-from-the-web",
+        {"source": None, "application": {"mainClass": "a.B", "file": "https://x/a.jar"}},
+        ("spec.application.file", "'https://x/a.jar' must be a jar"),
+    ),
+    (
+        "no-class",
+        {"source": None, "application": {"mainClass": "a.B --x", "file": "local:///a.jar"}},
+        ("spec.application.mainClass", "'a.B --x' is not the name of a class"),
+    ),
+    (
+        "no-module",
+        {"source": None, "application": {"module": "a-b"}},
+        ("spec.application.module", "'a-b' is not the name of a Python module"),
+    ),
+    (
+        "upwards",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"jars": ["s3a://x/../a.jar"]}},
+        ("spec.deps.jars[0]", "'s3a://x/../a.jar' must be a jar"),
+    ),
+    (
+        "compiled-wheel",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"pyFiles": ["local:///a-cp311.whl"]}},
+        ("spec.deps.pyFiles[0]", "a wheel without compiled code"),
+    ),
+    (
+        "range",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"packages": ["a:b:[1,2)"]}},
+        ("spec.deps.packages[0]", "GROUP:ARTIFACT:VERSION"),
+    ),
+    (
+        "excludes-of-nothing",
+        {"source": None, "application": {"mainFile": "local:///a.py"}, "deps": {"excludePackages": ["a:b"]}},
+        ("spec.deps.excludePackages", "needs deps.packages"),
+    ),
+    (
+        "deps-of-no-code",
+        {"deps": {"jars": ["local:///a.jar"]}},
+        ("spec.deps", "deps needs application or source.python"),
+    ),
+    (
         "transform",
         {"source": None, "application": {"mainFile": "local:///a.py"}, "transform": {"sql": "x"}},
         ("spec.transform", "cannot be combined with application"),
@@ -748,6 +803,32 @@ def test_everything_at_once_is_accepted(light_cluster: Cluster, namespace: str) 
             "code",
             source=None,
             application={"configMapKeyRef": {"name": "code", "key": "main.py"}},
+            **common,
+        ),
+        writer(
+            namespace,
+            "class",
+            source=None,
+            application={"mainClass": "com.example.Load$Main", "file": "s3a://lake/jobs/load-1.0_2.12.jar"},
+            deps={
+                "jars": [
+                    "local:///opt/a.jar",
+                    "hdfs://namenode:8020/b/b.jar",
+                    "abfss://c@x.dfs.core.windows.net/c.jar",
+                ],
+                "files": ["gs://lake/a=b/conf", "s3://lake/x.csv"],
+                "pyFiles": ["s3a://lake/x-1.0-py3-none-any.whl", "s3a://lake/y.zip", "s3a://lake/z.py"],
+                "packages": ["com.example:words_2.12:1.0-rc1"],
+                "excludePackages": ["org.slf4j:slf4j-api"],
+            },
+            **common,
+        ),
+        writer(namespace, "module", source=None, application={"module": "jobs.load", "arguments": ["x"]}, **common),
+        writer(
+            namespace,
+            "function",
+            source={"python": PYTHON},
+            deps={"pyFiles": ["local:///opt/x.py"]},
             **common,
         ),
     )

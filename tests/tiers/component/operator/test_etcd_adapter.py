@@ -70,6 +70,21 @@ def test_a_read_tells_which_other_agents_have_the_table(store: EtcdStore) -> Non
     assert run(store.read_table(T, "agent-x", others)).elsewhere == ()
 
 
+def test_a_trial_ends_with_all_that_was_put_there(store: EtcdStore, etcd: Etcd) -> None:
+    """Whatever the agent has put, and only of this trial (F617)."""
+    other = "00000000000000ff00000000000000ff"
+    for id in (T, other):
+        assert run(store.put_admit(id, attempt="ns.hudi-agent-x-1", role="agent"))
+        assert run(store.put_assignment(id, agent="agent-x", value={"T": id}))
+        for key in ("report/timeline", "lock", "unknown/x"):
+            etcd.put(f"/hudi/tables/{id}/{key}", {"inc": "i"})
+    assert run(store.end_trial(T, agents=("agent-x", "agent-b")))
+    assert not etcd.read(f"/hudi/control/{T}/") | etcd.read(f"/hudi/tables/{T}/")
+    assert list(etcd.read("/hudi/control/agents/agent-x/")) == [f"/hudi/control/agents/agent-x/{other}"]
+    assert len(etcd.read(f"/hudi/tables/{other}/")) == 3
+    assert run(store.end_trial(other, agents=("agent-x",)))
+
+
 def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> None:
     assert run(store.put_gate(T, {"state": "open"}, expected_mod=0))
     assert run(store.put_admit(T, attempt="ns.p-1", role="writer"))

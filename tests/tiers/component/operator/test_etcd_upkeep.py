@@ -15,8 +15,9 @@ from hudi_kubectl import etcd as plugin
 from hudi_kubectl.cluster import Kubectl
 from hudi_kubectl.screen import Screen
 from hudi_operator.etcd_upkeep import members as of
-from hudi_operator.etcd_upkeep import snapshot
+from hudi_operator.etcd_upkeep import snapshot, tables
 from hudi_operator.model.config import EtcdConfig
+from hudi_operator.model.ports import Retryable
 from tests.support.harness.etcd_members import Members, answers
 from tests.support.harness.servers import ENVIRONMENT, Etcd, wait_for
 
@@ -285,3 +286,98 @@ def test_members_that_do_not_join_are_a_second_cluster(tmp_path: Path) -> None:
         assert alone.isdisjoint(other)
     finally:
         cluster.stop()
+
+
+OTHER, TRIAL = "00000000000000cd00000000000000cd", "00000000000000ef00000000000000ef"
+RELEASED = {"state": "frozen", "reason": "no HudiTable", "path": "s3a://lake/flights", "table": "", "tableUID": ""}
+
+
+def keys_of(etcd: Etcd, id: str) -> list[str]:
+    return [*etcd.read(f"/hudi/control/{id}/"), *etcd.read(f"/hudi/tables/{id}/")]
+
+
+def refused(config: EtcdConfig, id: str) -> str:
+    done = upkeep(config, "forget", f"--id={id}")
+    assert done.returncode == 1
+    return done.stderr.decode()
+
+
+@pytest.fixture
+def left(three: Members) -> Iterator[Etcd]:
+    """A released table, a table of a HudiTable, and a trial."""
+    etcd = three.all[0]
+    etcd.put(f"/hudi/control/{OTHER}/gate", RELEASED)
+    etcd.put(f"/hudi/tables/{OTHER}/clock", {"value": "20260101000000000"})
+    etcd.put(f"/hudi/tables/{OTHER}/settle/inc-1", {"phase": "Settled"})
+    etcd.put(f"/hudi/control/{OTHER}/fence/inc-1", {"inc": "inc-1"})
+    etcd.put(f"/hudi/control/agents/hudi-agent-x/{OTHER}", {"T": OTHER})
+    etcd.put(f"/hudi/tables/{TRIAL}/report/timeline", {"exists": True})
+    etcd.put(f"/hudi/control/{T}/gate", {**RELEASED, "table": "lake/orders", "tableUID": "uid-1"})
+    yield etcd
+    for id in (OTHER, TRIAL, T):
+        etcd.ctl("root", "del", "--prefix", f"/hudi/control/{id}/")
+        etcd.ctl("root", "del", "--prefix", f"/hudi/tables/{id}/")
+    etcd.ctl("root", "del", "--prefix", "/hudi/control/agents/")
+
+
+def test_whose_keys_there_are(three: Members, left: Etcd, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {one["id"]: one for one in said(upkeep(three.config(), "tables"))["tables"]}
+    assert {id: one["keys"] for id, one in found.items()} == {OTHER: 4, TRIAL: 1, T: 1}
+    assert found[OTHER]["kinds"] == {"clock": 1, "fence": 1, "gate": 1, "settle": 1}
+    assert (found[OTHER]["path"], found[OTHER]["tableUID"]) == ("s3a://lake/flights", "")
+    assert found[OTHER]["agents"] == ["hudi-agent-x"]
+    assert (found[T]["table"], found[T]["tableUID"]) == ("lake/orders", "uid-1")
+    assert (found[TRIAL]["gate"], found[TRIAL]["kinds"]) == ("", {"report": 1})
+    monkeypatch.setattr(tables, "PAGE", 2)
+    assert {one.id: one.keys for one in tables.look(three.config())} == {id: one["keys"] for id, one in found.items()}
+
+
+def test_a_person_forgets_a_table_that_nobody_has(three: Members, left: Etcd) -> None:
+    others = keys_of(left, T)
+    assert said(upkeep(three.config(), "forget", f"--id={OTHER}")) == {"id": OTHER, "deleted": 5}
+    assert said(upkeep(three.config(), "forget", f"--id={TRIAL}")) == {"id": TRIAL, "deleted": 1}
+    assert keys_of(left, OTHER) == keys_of(left, TRIAL) == list(left.read("/hudi/control/agents/")) == []
+    assert keys_of(left, T) == others, "nothing of another table is touched"
+    assert said(upkeep(three.config(), "forget", f"--id={OTHER}")) == {"id": OTHER, "deleted": 0}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("control/{}/gate", {**RELEASED, "table": "lake/flights", "tableUID": "u"}, "its gate names HudiTable lake/fl"),
+        ("control/{}/gate", {"state": "ajar"}, "its gate cannot be read"),
+        ("control/{}/admit/lake.hudi-agent-1", {"attempt": "x"}, "it has keys of kind admit"),
+        ("tables/{}/writer/inc-2", {"inc": "inc-2"}, "it has keys of kind writer"),
+        ("tables/{}/lock", {"inc": "inc-2"}, "it has keys of kind lock"),
+        ("tables/{}/instant/20260101000000000", {"inc": "inc-2"}, "it has keys of kind instant"),
+        ("tables/{}/settle/inc-2", {"phase": "RollingBack"}, "incarnation inc-2 is not settled"),
+    ],
+)
+def test_what_somebody_may_need_is_not_forgotten(
+    three: Members, left: Etcd, key: str, value: JsonDict, told: str
+) -> None:
+    left.put(f"/hudi/{key.format(OTHER)}", value)
+    before = keys_of(left, OTHER)
+    assert told in refused(three.config(), OTHER)
+    assert keys_of(left, OTHER) == before
+
+
+def test_a_gate_that_was_put_meanwhile_keeps_its_keys(
+    three: Members, left: Etcd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A HudiTable took the path between the read and the deletion."""
+    read = tables._require_nobody
+
+    def slowly(kinds: set[str], gates: list[bytes]) -> None:
+        read(kinds, gates)
+        left.put(f"/hudi/control/{OTHER}/gate", {**RELEASED, "table": "lake/flights", "tableUID": "u"})
+
+    monkeypatch.setattr(tables, "_require_nobody", slowly)
+    with pytest.raises(Retryable, match="its gate was put meanwhile"):
+        tables.forget(three.config(), OTHER)
+    assert len(keys_of(left, OTHER)) == 4
+
+
+def test_no_id_is_no_range(three: Members, left: Etcd) -> None:
+    for id in ("", "..", "agents", OTHER[:31]):
+        assert "is no id of a table" in refused(three.config(), id)

@@ -1,5 +1,5 @@
-"""Two namespaces name one path in the storage: it is served for the one whose credentials reach it,
-although the other one came first (F191).
+"""Two namespaces name one path in the storage: it is served for the one whose credentials reach it.
+The other one came first, and never has the path's gate (F191, F617).
 
 Operator, API server, etcd, S3, agents and driver are real.
 """
@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hudi_operator.plan.gate import turns
+from hudi_contract import naming
 from tests.support.harness.local import rows
 from tests.support.harness.local_kubelet import Kubelet
 from tests.support.harness.operator_world import World
@@ -66,20 +65,35 @@ def test_who_does_not_reach_the_path_gives_it_to_who_does(both: Both) -> None:
         status = (world.get("huditables", "flights") or {}).get("status") or {}
         return {condition["reason"] for condition in status.get("conditions", ())}
 
-    def owned_by() -> Any:
-        return owner.keys("flights", "gate")["gate"]["table"].partition("/")[0]
+    def owned_by() -> str:
+        found = owner.etcd.read(f"/hudi/control/{taken}/gate")
+        return "".join(gate["table"].partition("/")[0] for gate in found.values())
 
     wait_for("the squatter is refused", lambda: "StorageUnreachable" in reasons(squatter), seconds=LONG)
+    assert owned_by() == ""
     assert owner.table("flights") == taken, "one path, one table"
-    wait_for("the owner waits", lambda: "DuplicatePath" in reasons(owner.world), seconds=LONG)
-    assert owned_by() == squatter.namespace
-    wait_for(
-        "the owner is served", lambda: owner.true("huditables", "flights", "Ready"), seconds=turns.TRY_SECONDS + 180
-    )
-    assert owned_by() == owner.namespace
+    owners = {owned_by()}
+
+    def served() -> bool:
+        owners.add(owned_by())
+        return bool(owner.true("huditables", "flights", "Ready"))
+
+    wait_for("the owner is served", served, seconds=LONG)
+    assert owners == {"", owner.namespace}
     due = rows(range(10), "a", "one", 1)
     owner.wrote("load", "flights", due)
     assert owned_by() == owner.namespace
-    assert "DuplicatePath" in reasons(squatter)
+    wait_for("the squatter is told", lambda: "DuplicatePath" in reasons(squatter), seconds=LONG)
+    assert not trials(owner, squatter), "nothing is left of either trial"
     owner.audited("flights", due)
     owner.conform("flights")
+
+
+def trials(owner: Together, squatter: World) -> list[str]:
+    """Keys of the trials of both HudiTables."""
+    found = list[str]()
+    for world in (owner.world, squatter):
+        id = naming.trial_id((world.get("huditables", "flights") or {})["metadata"]["uid"])
+        for part in ("control", "tables"):
+            found += owner.etcd.read(f"/hudi/{part}/{id}/")
+    return found

@@ -50,6 +50,10 @@ RULE = re.compile(r"self[.]matches\('([^']*)'\)( && self != 'source'| && !self[.
 ELSEWHERE = (
     "path",
     "paths[]",
+    "application.file",
+    "deps.jars[]",
+    "deps.files[]",
+    "deps.pyFiles[]",
     "memory",
     "maxMemory",
     "maxExecutorMemory",
@@ -59,8 +63,8 @@ ELSEWHERE = (
     "spec.partitions[]",
     "cron",
 )
-"""Fields whose rules are compared elsewhere: api/paths.py, sizes, api/pod_settings.py, patterns of
-partitions, and schedules, which are parsed."""
+"""Fields whose rules are compared elsewhere: api/paths.py, api/dependencies.py, sizes,
+api/pod_settings.py, patterns of partitions, and schedules, which are parsed."""
 
 
 @pytest.mark.parametrize("plural", TYPES)

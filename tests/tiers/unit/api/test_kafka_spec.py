@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from hudi_operator.api import kafka
+from hudi_operator.api import kafka, references
 from hudi_operator.api.spec import SpecError, TableSpec, WriterSpec
 from hudi_operator.manifests import configmaps, pods
 from hudi_operator.model.config import OperatorConfig
-from hudi_runtime.job.job import Job, KafkaSource
+from hudi_runtime.job.job import Job, KafkaRegistry, KafkaSource
 from tests.support import ROOT
 
 TABLE = TableSpec.from_object(
@@ -24,7 +24,11 @@ TABLE = TableSpec.from_object(
         "spec": {"path": "s3a://lake/t", "recordKeyFields": ["id"]},
     }
 )
-PLAIN = {"bootstrapServers": ["broker:9092"], "topics": ["orders"], "value": {"format": "Json", "schema": "id INT"}}
+PLAIN: dict[str, Any] = {
+    "bootstrapServers": ["broker:9092"],
+    "topics": ["orders"],
+    "value": {"format": "Json", "schema": "id INT"},
+}
 SECURE = {
     **PLAIN,
     "security": {"protocol": "SASL_SSL", "mechanism": "SCRAM-SHA-512", "secretRef": {"name": "kafka-reader"}},
@@ -50,6 +54,7 @@ def test_the_runtime_reads_what_was_written() -> None:
         "maxOffsetsPerCommit": 1000,
         "ifPositionLost": "Earliest",
         "options": {"fetch.max.bytes": "1048576"},
+        "onBadRecord": {"action": "SetAside", "maxPerCommit": 7},
         "value": {"format": "Avro", "schema": "{}", "metadataColumns": True},
     }
     source = job(everything, streaming={"intervalSeconds": 5}).source
@@ -73,9 +78,14 @@ def test_the_runtime_reads_what_was_written() -> None:
         "/etc/hudi/kafka",
     )
     assert source.options == {"fetch.max.bytes": "1048576"}
+    assert (source.bad, source.max_bad) == ("SetAside", 7)
+    dropped = job({**PLAIN, "onBadRecord": {"action": "Drop"}}).source
+    assert isinstance(dropped, KafkaSource)
+    assert (dropped.bad, dropped.max_bad) == ("Drop", 1000)
     plain = job(PLAIN).source
     assert isinstance(plain, KafkaSource)
     assert (plain.start_from, plain.max_offsets, plain.if_lost, plain.security.folder) == ("Earliest", None, "Fail", "")
+    assert plain.bad == "Fail"
 
 
 def test_streaming() -> None:
@@ -103,6 +113,19 @@ def test_streaming() -> None:
         (
             {"value": {"format": "Binary", "metadataColumns": True}},
             "spec.source.kafka.value.metadataColumns: format Binary",
+        ),
+        ({"value": {**PLAIN["value"], "registry": {"url": "http://registry.kafka.svc:8081/apis/ccompat/v7"}}}, ""),
+        (
+            {"value": {"format": "String", "registry": {"url": "https://registry.example.com"}}},
+            "spec.source.kafka.value.registry: format String",
+        ),
+        (
+            {"value": {**PLAIN["value"], "registry": {"url": "http://registry.example.com"}}},
+            "spec.source.kafka.value.registry.url: http is for Services of the cluster",
+        ),
+        (
+            {"value": {**PLAIN["value"], "registry": {"url": "https://127.0.0.1"}}},
+            "spec.source.kafka.value.registry.url: nothing is sent to loopback",
         ),
         ({"security": {"protocol": "SASL_SSL"}}, "spec.source.kafka.security.mechanism: protocol SASL_SSL"),
         (
@@ -161,3 +184,22 @@ def test_the_crd_has_the_same_options() -> None:
     (rule,) = re.findall(r"self\.all\(k, k in \[('check\.crcs'[^]]*)\]\)", text)
     (message,) = re.findall(r"options: only (check\.crcs.*) may be set", text)
     assert tuple(name.strip(" '") for name in rule.split(",")) == tuple(message.split(", ")) == kafka.OPTIONS
+
+
+def test_the_secret_of_a_registry_is_named_and_mounted() -> None:
+    value = {**PLAIN["value"], "registry": {"url": "https://registry.example.com", "secretRef": {"name": "reader"}}}
+    mine = writer({**PLAIN, "value": value}, executors={"instances": 1})
+    secret = {"name": "registry", "secret": {"secretName": "reader", "defaultMode": 0o440}}
+    driver = pods.driver_pod(TABLE, mine, 1, OperatorConfig())
+    assert secret in driver["spec"]["volumes"]
+    folders = {"name": "HUDI_OPERATOR_SECRET_FOLDERS", "value": "/etc/hudi/registry"}
+    assert folders in driver["spec"]["containers"][0]["env"], "its values are redacted"
+    assert references.Reference(
+        "spec.source.kafka.value.registry.secretRef", references.Named("Secret", "reader")
+    ) in references.of_writer(mine)
+    source = job({**PLAIN, "value": value}).source
+    assert isinstance(source, KafkaSource)
+    assert source.registry == KafkaRegistry("https://registry.example.com", "/etc/hudi/registry")
+    source = job({**PLAIN, "value": {**value, "registry": {"url": "https://registry.example.com"}}}).source
+    assert isinstance(source, KafkaSource)
+    assert source.registry == KafkaRegistry("https://registry.example.com")

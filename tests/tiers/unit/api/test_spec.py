@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from hudi_operator.api.dependencies import Application, Deps
 from hudi_operator.api.spec import LockSpec, SpecError, TableSpec, WriterSpec
 
 
@@ -86,6 +87,12 @@ def test_sources_and_application() -> None:
     assert application is not None
     assert application.config_map is None
     assert application.arguments == ("1",)
+    jvm = {"mainClass": "com.example.Load", "file": "s3://lake/load.jar"}
+    assert writer(application=jvm).application == Application(main_class="com.example.Load", file="s3://lake/load.jar")
+    deps = {"jars": ["local:///opt/a.jar"], "pyFiles": ["hdfs://n:8020/x-1-py3-none-any.whl"], "packages": ["a:b:1"]}
+    assert writer(application={"module": "jobs.load"}, deps=deps).deps == Deps(
+        jars=("local:///opt/a.jar",), py_files=("hdfs://n:8020/x-1-py3-none-any.whl",), packages=("a:b:1",)
+    )
     assert writer(restartNonce="1").restart_nonce == "1"
 
 

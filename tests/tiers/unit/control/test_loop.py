@@ -874,3 +874,35 @@ def test_what_was_refused_is_applied_again() -> None:
     with pytest.raises(Fatal, match="refused"):
         _ensured(Refusing(), told)
     assert len(_ensured(Shared(), told)) == 2
+
+
+def test_a_look_that_read_by_another_configuration_decides_nothing() -> None:
+    """What it has read (consents, tables of paths) follows from the former one (F650)."""
+    planned: list[str] = []
+
+    class Eyes:
+        async def observe(self, key: object) -> Observed:
+            if not planned:
+                made.configure("new")
+            return observed()
+
+        async def glance(self, key: object) -> None:
+            return None
+
+        def configure(self, config: str) -> None:
+            planned.append(f"reads by {config}")
+
+    def planner(_: Observed, config: str) -> act.Plan:
+        planned.append(f"plans by {config}")
+        return act.Plan("x", ())
+
+    loop: Any = Reconciler
+    port = Recorder()
+    port.__dict__.update(performed=lambda *_: None)
+    made = loop(
+        queue=None, observer=Eyes(), executor=executor(port), planner=planner, timers=Timers(), config="old", meter=port
+    )
+    with pytest.raises(Conflict, match="configuration"):
+        asyncio.run(made._reconcile(KEY))
+    asyncio.run(made._reconcile(KEY))
+    assert planned == ["reads by new", "plans by new"]

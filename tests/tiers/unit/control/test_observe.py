@@ -594,3 +594,101 @@ def test_a_look_does_not_wait_for_the_right_to_read_defaults() -> None:
     ((_, spec, _),) = found.objects.writer_specs
     assert spec is not None
     assert spec.defaults_problem.endswith("cannot be read: read ConfigMap ns/hudi-operator-defaults: forbidden (403)")
+
+
+# ---- a path of another HudiTable, or one that others may use
+
+
+class Taken(Ports):
+    """The gate names a HudiTable, which the API server has, has not, or does not show."""
+
+    def __init__(self, gate: JsonDict, owner: JsonDict | Exception | None) -> None:
+        super().__init__(EtcdFacts(revision=1, cluster_id="c", gate=Stored(gate, 1, 7)), [])
+        self.owner, self.asked = owner, list[tuple[str, str]]()
+
+    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
+        if kind == naming.TABLE_KIND and (namespace, name) != ("ns", "flights"):
+            self.asked.append((namespace, name))
+            if isinstance(self.owner, Exception):
+                raise self.owner
+            return self.owner
+        return await super().get(kind, namespace, name)
+
+
+def owner(uid: str, path: str) -> JsonDict:
+    return {"metadata": {"namespace": "far", "name": "away", "uid": uid}, "spec": {"path": path}}
+
+
+OTHERS = {"state": "open", "table": "far/away", "tableUID": "o"}
+
+
+@pytest.mark.parametrize(
+    ("gate", "found", "gone"),
+    [
+        (OTHERS, None, True),
+        (OTHERS, owner("o", "s3a://lake/flights"), False),
+        (OTHERS, owner("o", "s3a://else/where"), False),
+        (OTHERS, owner("another", "s3a://lake//flights/"), False),  # made again: it takes the gate over itself
+        (OTHERS, owner("another", "s3a://else/where"), True),
+        (OTHERS, Fatal("forbidden"), False),
+        ({**OTHERS, "table": "far/A way"}, None, False),
+        ({**OTHERS, "table": "../away"}, None, False),
+        ({**OTHERS, "table": "", "tableUID": ""}, None, False),
+        ({**OTHERS, "table": "ns/flights", "tableUID": "u"}, None, False),
+        ({**OTHERS, "table": "ns/flights", "tableUID": "former"}, None, False),
+    ],
+)
+def test_the_owner_of_a_path_is_gone_when_the_api_server_says_so(
+    gate: JsonDict, found: JsonDict | Exception | None, gone: bool
+) -> None:
+    """F618: what cannot be asked, or is not allowed to be asked, is not gone."""
+    ports: Any = Taken(gate, found)
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
+    )
+    assert asyncio.run(observer.observe(("ns", "flights"))).owner_is_gone is gone
+    assert ports.asked in ([], [("far", "away")])
+    if not gone and not isinstance(found, Exception) and found is None:
+        assert not ports.asked, "nothing is asked for where no other HudiTable is named"
+
+
+class Ranges(Ports):
+    """Keys by table id, and the ids that were read."""
+
+    def __init__(self, gate: JsonDict | None) -> None:
+        table = EtcdFacts(revision=1, cluster_id="c", gate=Stored(gate, 1, 7) if gate else None)
+        super().__init__(table, [])
+        self.read: list[str] = []
+        self.trial = EtcdFacts(revision=2, cluster_id="c", admits={"ns.hudi-agent-x-1": Stored({}, 1, 1)})
+
+    async def read_table(self, table_id: str, agent: str, *others: Any) -> EtcdFacts:
+        self.read.append(table_id)
+        return self.trial if table_id == naming.trial_id("u") else await super().read_table(table_id, agent, *others)
+
+
+MINE = {"state": "closed", "table": "ns/flights", "tableUID": "u"}
+
+
+@pytest.mark.parametrize(
+    ("gate", "namespaces", "tried"),
+    [
+        (None, ("ns", "other"), True),
+        (MINE, ("ns", "other"), True),  # until it was open, keys of the trial may be left
+        ({**MINE, "adopted": True}, ("ns", "other"), False),
+        ({**MINE, "state": "open"}, ("ns", "other"), False),
+        (OTHERS, ("ns", "other"), True),
+        (None, ("ns",), False),
+    ],
+)
+def test_the_trial_of_a_path_is_read_while_there_may_be_one(
+    gate: JsonDict | None, namespaces: tuple[str, ...], tried: bool
+) -> None:
+    """F617."""
+    ports: Any = Ranges(gate)
+    config = OperatorConfig(watch_namespaces=namespaces)
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=config, authority=str
+    )
+    found = asyncio.run(observer.observe(("ns", "flights")))
+    assert found.trial == (ports.trial if tried else None)
+    assert (naming.trial_id("u") in ports.read) is tried

@@ -38,6 +38,20 @@ def test_news_of_a_table_leads_to_it() -> None:
     assert routed((f"/hudi/tables/{T}/alive/x", True)) == {("ns", "a")}
 
 
+def test_news_of_a_trial_leads_to_its_table() -> None:
+    """F617: the id is the HudiTable's own, also where others have the path."""
+    index, found = TableIndex("image"), set[tuple[str, str]]()
+    for name in ("a", "b"):
+        index.put(hudi_table(name))
+    router = EtcdRouter("/hudi", index, found.add)
+    router.route([Change(f"/hudi/tables/{naming.trial_id('b')}/report/timeline", False, 1)])
+    assert found == {("ns", "b")}
+    index.remove(("ns", "b"))
+    found.clear()
+    router.route([Change(f"/hudi/tables/{naming.trial_id('b')}/report/timeline", False, 1)])
+    assert not found
+
+
 def test_the_traffic_of_healthy_writers_is_no_news() -> None:
     noise = [
         (f"/hudi/tables/{T}/{key}", deleted)

@@ -566,6 +566,28 @@ def test_the_report_of_an_attempt() -> None:
     assert status["attempts"][-1]["incarnation"] == process.inc
 
 
+def test_more_conflicts_are_counted_than_are_listed() -> None:
+    """F647, while the attempt runs and when it has ended."""
+    world = ready(Meeting())
+    process = at_work(world)
+    tally = Tally()
+    session: Any = SimpleNamespace(attempt=process.attempt, inc=process.inc, etcd=world.etcd)
+    reporter = Reporter(session, tally)
+    for number in range(25):
+        tally.conflict(Conflict(t(number + 1), t(number + 2), ()))
+    reporter.stage(Stage.WRITING)
+    world.reconcile()
+    world.reconcile()
+    status = world.writers["load"]["status"]
+    assert (status["conflicts"], status["recentConflicts"][-1]["instant"]) == (25, t(25))
+    tally.conflict(Conflict(t(26), t(27), ()))
+    world.pods[process.pod].message = termination_message(tally, Failure(FailureClass.USER_ERROR, "no"))
+    world._clean_exit(process)
+    world.kill(process, 1)
+    world.run(lambda w: bool(w.writers["load"]["status"]["attempts"][0].get("class")), seconds=UNTIL)
+    assert world.writers["load"]["status"]["conflicts"] == 26
+
+
 @pytest.mark.parametrize(
     "kind",
     [kind for kind in FailureClass if kind is not FailureClass.STORAGE_UNREACHABLE],

@@ -14,10 +14,12 @@ from typing import IO, Any
 
 import pytest
 
+from hudi_contract import naming
 from hudi_kubectl import __main__ as plugin
 from hudi_kubectl import etcd
 from hudi_kubectl.changing import How
 from hudi_kubectl.cluster import Failed, Kubectl
+from hudi_kubectl.objects import TABLE
 from hudi_kubectl.screen import Screen
 
 JsonDict = dict[str, Any]
@@ -219,9 +221,11 @@ def test_completion() -> None:
         "add-member",
         "backup",
         "defragment",
+        "forget",
         "members",
         "promote-member",
         "restore",
+        "tables",
     ]
     assert plugin.complete(["etcd", "backup", "--fi"]) == ["--file"]
 
@@ -278,3 +282,83 @@ def test_nobody_is_promoted_who_has_not_started() -> None:
     ):
         with pytest.raises(Failed, match=why):
             etcd.promote_member(Growing(of_members(*present)), Screen(), How(yes=True))
+
+
+PATH, GONE = "s3a://lake/flights", "ab" * 16
+
+
+class Cluster(Pod):
+    """The same, with HudiTables."""
+
+    tables: tuple[JsonDict, ...] = ()
+
+    def objects(self, kind: str, *, everywhere: bool = False, selector: str = "") -> list[JsonDict]:
+        if kind == TABLE:
+            assert everywhere, "an etcd serves all namespaces"
+            return list(self.tables)
+        return super().objects(kind, everywhere=everywhere, selector=selector)
+
+
+def leftovers(*ids: str, **more: Any) -> Cluster:
+    said = [{"id": id, "keys": 7, "gate": "frozen", "path": PATH, "table": "", "tableUID": "", **more} for id in ids]
+    cluster = Cluster(
+        {
+            "tables": (0, json.dumps({"tables": said}).encode(), ""),
+            "forget": (0, json.dumps({"id": GONE, "deleted": 7}).encode(), ""),
+        }
+    )
+    meta = {"uid": "uid-1", "name": "flights", "namespace": "lake"}
+    cluster.tables = ({"metadata": meta, "status": {"tableId": naming.table_id(PATH)}},)
+    return cluster
+
+
+def test_keys_of_tables_and_of_their_trials_are_no_leftovers(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = leftovers(naming.table_id(PATH), naming.trial_id("uid-1"))
+    assert etcd.tables(cluster, Screen()) == 0
+    assert "every key is one of a HudiTable" in capsys.readouterr().out
+    cluster = leftovers(naming.table_id(PATH), GONE)
+    assert etcd.tables(cluster, Screen(as_json=True)) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["tables"]] == [GONE]
+
+
+@pytest.mark.parametrize(
+    ("more", "word"), [({}, "released"), ({"tableUID": "u"}, "not released"), ({"gate": ""}, "a trial")]
+)
+def test_leftovers_are_named(more: JsonDict, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert etcd.tables(leftovers(GONE, **more), Screen()) == 0
+    told = capsys.readouterr().out
+    assert GONE in told
+    assert word in told
+
+
+def test_forgetting_asks_first(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = leftovers(GONE)
+    with pytest.raises(Failed, match="no other cluster with this etcd"):
+        etcd.forget(cluster, Screen(), GONE, How())
+    assert ["forget", f"--id={GONE}"] not in cluster.asked
+    assert etcd.forget(cluster, Screen(), GONE, How(yes=True)) == 0
+    assert cluster.asked[-1] == ["forget", f"--id={GONE}"]
+    assert "7 keys deleted" in capsys.readouterr().out
+
+
+def test_a_table_that_a_huditable_has_is_not_forgotten() -> None:
+    id = naming.table_id(PATH)
+    cluster = leftovers(id)
+    with pytest.raises(Failed, match="or a HudiTable has it"):
+        etcd.forget(cluster, Screen(), id, How(yes=True))
+    assert [asked[0] for asked in cluster.asked] == ["tables"]
+
+
+def test_a_table_that_nobody_has_looked_at_may_have_any_keys() -> None:
+    cluster = leftovers(GONE)
+    cluster.tables = ({**cluster.tables[0], "status": {}},)
+    with pytest.raises(Failed, match="HudiTable lake/flights has no"):
+        etcd.tables(cluster, Screen())
+    with pytest.raises(Failed, match="so nobody knows which keys"):
+        etcd.forget(cluster, Screen(), GONE, How(yes=True))
+    assert [asked[0] for asked in cluster.asked] == ["tables", "tables"]
+
+
+def test_the_id_of_a_trial_is_the_operators() -> None:
+    """The names of the contract need a newer Python than the plugin."""
+    assert etcd.trial_id("uid-1") == naming.trial_id("uid-1")

@@ -27,8 +27,9 @@ from hudi_operator.plan import forecast
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View, build_view
 from hudi_operator.plan.gate import stalled
-from hudi_operator.plan.writers import admission, awaited
+from hudi_operator.plan.writers import admission, awaited, next_step
 from hudi_operator.plan.writers.admission import Decision, Kind
+from hudi_operator.plan.writers.next_step import Verdict
 from hudi_operator.plan.writers.runs import Progress
 from tests.support.world import simulated_world
 from tests.support.world.simulated_world import CONFIG, World, finished, in_phase, ready_world
@@ -54,6 +55,14 @@ VERDICTS = {
     Kind.STALLED: {outlook.STALLS},
 }
 """What the plan may say of a decision."""
+WORDS = {
+    Verdict.STARTS: {outlook.STARTS, outlook.UNTOLD},
+    Verdict.WAITS: {outlook.WAITS},
+    Verdict.STALLS: {outlook.STALLS},
+    Verdict.GOES_ON: {outlook.RUNS},
+    Verdict.RESTS: {outlook.RESTS},
+}
+"""What the plan may say where `status.plan` has this word."""
 
 
 def nothing(world: World) -> None:
@@ -637,16 +646,24 @@ def planner(observed: Observed, config: OperatorConfig) -> tuple[View, dict[str,
 
 
 def asked(case: Case) -> tuple[Decision, Outlook]:
+    decision, told, _ = with_status(case)
+    return decision, told
+
+
+def with_status(case: Case) -> tuple[Decision, Outlook, str]:
+    """The same, with the verdict that the operator writes to ``status.plan``."""
     world = case.world(**case.table)
     case.before(world)
     tables_before, writers_before = objects(world)
     case.change(world)
     tables, writers = objects(world)
-    _, decisions = planner(replace(world.observe(), **case.facts), case.config)
+    view, decisions = planner(replace(world.observe(), **case.facts), case.config)
     given = outlook.defaults_of(world.defaults, yaml.safe_load)
     space = Namespace(tables_before, writers_before, tables, writers, given)
     (told,) = outlook.of_writers(space, ["w"], world.now_ms)
-    return decisions["w"], told
+    mine = next(one for one in view.writers if one.name == "w")
+    plan = next_step.of(view, mine, Progress(tuple(a.entry for a in mine.attempts)), decisions["w"])
+    return decisions["w"], told, plan.verdict
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -658,6 +675,27 @@ def test_the_plan_says_what_the_operator_does(case: Case) -> None:
         return
     assert told.verdict in (case.verdicts or VERDICTS[case.kind]), (decision, told)
     assert told.facts
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.unknown], ids=lambda case: case.id)
+def test_the_status_has_the_same_plan(case: Case) -> None:
+    decision, told, verdict = with_status(case)
+    assert told.verdict in (case.verdicts or WORDS[Verdict(verdict)]), (decision, told, verdict)
+
+
+def test_a_suspended_writer_reads_in_its_status_what_will_refuse_it() -> None:
+    """Before anybody resumes it, and no more once it is corrected."""
+    world = ready_world()
+    world.make_writer("w", suspend=True, hudiOptions=BAD)
+    world.pass_time(5)
+    plan = world.writers["w"]["status"]["plan"]
+    assert (plan["verdict"], plan["reason"]) == ("Stalls", "OptionNotAllowed")
+    assert "hoodie.base.path" in plan["message"]
+    assert not world.is_true(world.writers["w"], "Stalled"), "nothing is due"
+    world.edit(world.writers["w"], hudiOptions={})
+    world.pass_time(5)
+    plan = world.writers["w"]["status"]["plan"]
+    assert plan == {"verdict": "Rests", "reason": "Suspended", "message": "spec.suspend is set"}
 
 
 @pytest.mark.parametrize(
@@ -682,8 +720,9 @@ def test_what_stalls_its_next_attempt_is_told_while_nothing_is_due(
     before: Step, table: JsonDict, spec: JsonDict
 ) -> None:
     """The plan had said "goes on" and "does not start", with exit code 0."""
-    decision, told = asked(Case("", "", "", Kind.ACTIVE, made(**spec), before=before, table=table))
+    decision, told, verdict = with_status(Case("", "", "", Kind.ACTIVE, made(**spec), before=before, table=table))
     assert told.verdict == outlook.STALLS, (decision, told)
+    assert verdict == Verdict.STALLS
     assert told.is_bad
     if decision.kind is not Kind.STALLED:
         assert told.facts[1].startswith("until its next attempt is due it "), told

@@ -556,6 +556,28 @@ def test_what_no_annotation_opens_is_refused(conditions: tuple[JsonDict, ...], t
     assert told in refused(lambda: verbs.unfreeze(played, Screen(), "flights", YES))
 
 
+def test_the_path_of_a_table_that_is_gone_is_taken_with_the_word_of_the_condition() -> None:
+    said = f"another HudiTable has this path; annotate this HudiTable with {trust.TAKE_OVER_ANNOTATION}=4711-7"
+    played = Played(table(*stalled("DuplicatePath", said)))
+    assert "that no pod of it runs anywhere" in refused(lambda: verbs.take_over(played, Screen(), "flights", NOW))
+    assert not played.patches
+    assert verbs.take_over(played, Screen(), "flights", YES) == 0
+    assert played.there[TABLE, "flights"]["metadata"]["annotations"] == {trust.TAKE_OVER_ANNOTATION: "4711-7"}
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        READY,
+        stalled("DuplicatePath", "another HudiTable has this path; the first one that reaches the table keeps it"),
+        stalled("Frozen", f"set back; {trust.TAKE_OVER_ANNOTATION}=4711"),
+    ],
+)
+def test_a_path_that_is_not_given_up_is_not_taken(conditions: tuple[JsonDict, ...]) -> None:
+    said = refused(lambda: verbs.take_over(Played(table(*conditions)), Screen(), "flights", YES))
+    assert said.startswith("HudiTable flights has no path to take over")
+
+
 WAITS = (
     f"load-1: pod load-1 (uid {UID}) on node node-3 is not proven dead (phase Running, NotReady); to resolve it, do "
     "one of: bring the node back"

@@ -25,8 +25,8 @@ def test_outcomes_of_requests() -> None:
 
 
 def test_reasons_of_stalled() -> None:
-    known = {*verbs.FROZEN, verbs.PENDING_INSTANTS, verbs.TABLE_EXISTS}
-    assert known - set(AgentError) == {"Frozen"}
+    known = {*verbs.FROZEN, verbs.PENDING_INSTANTS, verbs.TABLE_EXISTS, verbs.DUPLICATE_PATH}
+    assert known - set(AgentError) == {"Frozen", "DuplicatePath"}
     assert known <= conditions.conditions()[conditions.TABLE]["Stalled"]
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hack.sbom import sbom
+from hack.sbom import compare, sbom
 
 SITE = "usr/local/lib/python3.11/dist-packages"
 RECORDED = f"{SITE}/pyspark/jars/guava-14.0.1.jar"
@@ -131,3 +131,36 @@ def test_what_is_ours_is_what_the_dockerfile_copies(image: str, file: str) -> No
     copied = re.findall(r"^COPY \S+ /((?:app|opt/hudi)/\S+)$", (sbom.ROOT / file).read_text(), re.MULTILINE)
     assert len(copied) >= 3
     assert sorted(path.rstrip("/") for path in copied) == sorted(path.rstrip("/") for path in sbom.OURS[image])
+
+
+def bill(path: Path, *components: dict[str, object]) -> Path:
+    path.write_text(json.dumps({"metadata": {"component": {"version": path.name}}, "components": components}))
+    return path
+
+
+def part(name: str, version: str, content: str = "", kind: str = "pypi") -> dict[str, object]:
+    hashes = [{"alg": "SHA-256", "content": content}] if content else []
+    return {"name": name, "version": version, "purl": f"pkg:{kind}/{name}@{version}", "hashes": hashes}
+
+
+def test_bills_of_two_builds_are_compared(tmp_path: Path) -> None:
+    same = part("grpcio", "1.76.0", "aa")
+    jars = [part("jar", "1", content, "maven") for content in ("aa", "bb")]
+    old = bill(tmp_path / "old", same, part("kopf", "1.38"), jars[0], part("two", "1"), part("two", "2"))
+    new = bill(tmp_path / "new", part("kopf", "1.39"), same, jars[1], part("two", "2"), part("new", "3"))
+    assert compare.differences(old, new) == [
+        "~ maven jar 1: other content",
+        "~ pypi kopf 1.38 -> 1.39",
+        "+ pypi new 3",
+        "- pypi two 1",
+    ]
+    assert compare.differences(old, old) == []
+
+
+def test_a_second_build_with_other_parts_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = bill(tmp_path / "old", part("kopf", "1.38")), bill(tmp_path / "new", part("kopf", "1.39"))
+    with pytest.raises(SystemExit, match=r"kopf 1\.38 -> 1\.39"):
+        compare.main(str(old), str(new), "--same")
+    compare.main(str(old), str(new))
+    compare.main(str(old), str(bill(tmp_path / "copy", part("kopf", "1.38"))), "--same")
+    assert capsys.readouterr().out.splitlines() == ["~ pypi kopf 1.38 -> 1.39", "the same parts"]

@@ -70,6 +70,7 @@ def test_every_folder_of_tools_and_pages_opens_with_a_readme(folder: str) -> Non
         "kafka",
         "hdfs",
         "hive",
+        "registry",
         "s3",
         "console",
         "raw",

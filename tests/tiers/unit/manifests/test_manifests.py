@@ -345,6 +345,24 @@ def test_the_job_is_what_the_contract_says() -> None:
         "arguments": ["x"],
     }
     assert configmaps.job(table(), application, 1, run=2).to_json()["source"] is None
+    assert "deps" not in configmaps.job(table(), application, 1, run=2).to_json()
+
+
+def test_a_main_class_and_what_it_brings_along() -> None:
+    program = {"mainClass": "a.B", "file": "s3a://lake/b.jar", "arguments": ["x"]}
+    deps = {"jars": ["local:///c.jar"], "packages": ["a:b:1"], "excludePackages": ["c:d"]}
+    found = writer(source=None, application=program, deps=deps)
+    config = dataclasses.replace(CONFIG, maven_mirror="https://nexus.example.com/")
+    job = json.loads(configmaps.attempt_config(table(), found, 1, config, run=1)["data"]["job.json"])
+    assert job["application"] == {"mainFile": "", "arguments": ["x"], "mainClass": "a.B", "jar": "s3a://lake/b.jar"}
+    assert job["deps"] == {
+        "jars": ["local:///c.jar"],
+        "files": [],
+        "pyFiles": [],
+        "packages": ["a:b:1"],
+        "excludePackages": ["c:d"],
+        "mirror": "https://nexus.example.com/",
+    }
 
 
 def test_a_bulk_insert_into_buckets_is_an_insert() -> None:

@@ -10,9 +10,12 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from hudi_contract.outcomes import FailureClass
+from hudi_contract.settle import Reason
 from hudi_operator.metrics import catalog
 from hudi_operator.metrics.catalog import COUNTER, GATEWAY, HISTOGRAM, OPERATOR, Definition
 from hudi_operator.metrics.meter import Metrics
+from hudi_operator.model import classify
 from tests.support import ROOT
 
 BY_OBJECT = {"namespace", "table", "writer", "agent"}
@@ -44,6 +47,33 @@ def test_the_operator_serves_what_is_declared_and_nothing_else() -> None:
     for name, metric in declared.items():
         assert (ours[name].type, ours[name].documentation) == (metric.kind, metric.text)
     assert {"process_cpu_seconds", "process_resident_memory_bytes"} <= served.keys()
+
+
+RULES = ROOT / "charts" / "hudi-operator" / "files" / "alerts.yaml"
+
+
+def test_what_alerts_ask_for_by_its_increase_begins_at_zero() -> None:
+    """F646. Not of tables and writers: their counters begin with the object."""
+    served = [
+        sample
+        for family in text_string_to_metric_families(generate_latest(Metrics().registry).decode())
+        for sample in family.samples
+    ]
+    by_name = {metric.name: metric for metric in catalog.every(OPERATOR)}
+    checked = 0
+    for found in re.finditer(r"increase\((\w+)\{", RULES.read_text()):
+        metric = by_name[found[1]]
+        if BY_OBJECT & set(metric.labels):
+            continue
+        assert [sample.value for sample in served if sample.name == metric.name], metric.name
+        checked += 1
+    assert checked == 3
+    refused = {s.labels["code"] for s in served if s.name == "hudi_operator_api_requests_total"}
+    assert refused == {"401", "403", "422"}
+    assert {s.labels["reason"] for s in served if s.name == "hudi_operator_fences_total"} == set(Reason)
+    ended = {s.labels["class"] for s in served if s.name == "hudi_operator_attempts_ended_total"}
+    told = {value for name, value in vars(classify).items() if name.isupper() and isinstance(value, str)}
+    assert ended == {*FailureClass, *(word for word in told if re.fullmatch(r"[A-Z]\w+", word))}
 
 
 def test_the_gateway_prints_what_is_declared() -> None:

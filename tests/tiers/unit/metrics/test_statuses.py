@@ -116,6 +116,7 @@ def test_a_writer_shows_its_lag_and_sums_that_outlive_the_process() -> None:
         "live",
         state="Running",
         records=70,
+        badRecords=3,
         conflicts=4,
         lastCommit={"instant": "i", "time": "2026-01-01T00:00:09Z"},
         attempts=[{"number": 2, "pod": "live-2"}, {"number": 1, "pod": "live-1"}],
@@ -127,6 +128,8 @@ def test_a_writer_shows_its_lag_and_sums_that_outlive_the_process() -> None:
     assert shown("writer_backlog", **LIVE) == 5, "of the newest attempt"
     assert shown("writer_backlog", **WHERE, writer="waits") is None, "it has told nothing"
     assert (shown("writer_records_total", **LIVE), shown("writer_conflicts_total", **LIVE)) == (70, 4)
+    assert shown("writer_bad_records_total", **LIVE) == 3
+    assert shown("writer_bad_records_total", **WHERE, writer="waits") == 0
     assert shown("writer_last_commit_timestamp_seconds", **LIVE) == START + 9
     assert shown("writer_condition", **LIVE, condition="Ready") == 1
     assert shown("writer_condition", **LIVE, condition="Late") == 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.campaigns.alerts import page as alerts
 from tests.campaigns.bench import lock_gateway, lock_load, performance, starvation
 from tests.campaigns.certify import page as certify
 from tests.campaigns.chaos import page as chaos
@@ -30,6 +31,7 @@ from tests.support.evidence import none_of
 
 JsonDict = dict[str, Any]
 PAGES: dict[str, tuple[Callable[[], str], str]] = {
+    "alerts": (alerts.page, "tests.campaigns.alerts --page"),
     "certify": (certify.page, "tests.campaigns.certify --page"),
     "chaos": (lambda: chaos.page(chaos.results()), "tests.campaigns.chaos --page"),
     "crashes": (lambda: crashes.page(crashes.stored()), "tests.campaigns.crashes --report"),

@@ -59,6 +59,8 @@ COMMITS: JsonDict = {
     "counted": {"ours": COUNTED, "stock": COUNTED},
     "turns": [TURN, {**TURN, "side": "stock", "seconds": [1.8, 1.8, 1.8]}],
 }
+LOOK: JsonDict = {"writers": 10, "cpuMillis": 10.0, "millis": 20.0, "requests": 9.0}
+LOOKS: JsonDict = {**RUN, "looks": 60, "runs": [LOOK, {**LOOK, "writers": 10_000, "cpuMillis": 11.0}]}
 NONE = Results([], [], {})
 WHOLE = Results([BURST, CRASH], [{**LAUNCH, "writers": 50, "launch": {"perMinute": 1100}}, LAUNCH], COMMITS)
 
@@ -102,6 +104,22 @@ def test_what_is_worse_is_missed() -> None:
         "the same, beside stock Hudi with our options and ZooKeeper",
         "operator with 1,000 running writers, at rest",
     ]
+
+
+def test_a_look_is_flat_where_both_its_costs_are() -> None:
+    quantity = "cost of one look, 10 to 10,000 writers in the namespace"
+
+    def verdict(**last: Any) -> str:
+        runs = [LOOK, {**LOOKS["runs"][1], **last}]
+        return verdicts(dataclasses.replace(NONE, looks={**LOOKS, "runs": runs}))[quantity]
+
+    assert verdict() == MET
+    assert verdict(writers=1000) == SMALLER
+    assert verdict(cpuMillis=12.5) == verdict(millis=25.0) == verdict(writers=1000, millis=25.0) == MISSED
+    assert verdict(cpuMillis=8.0) == MISSED, "it fell by more than a fifth: what grows with them is not seen"
+    text = page(dataclasses.replace(NONE, looks=LOOKS))
+    assert "| 10000 | 11.0 | 20.0 | 9 |" in text
+    assert faults(text) == []
 
 
 def test_a_burst_beside_other_work_is_left_out_and_said_to_be() -> None:

@@ -342,6 +342,30 @@ def test_the_table_of_another_objects_path_goes_at_once() -> None:
 # ---- the rights of accounts
 
 
+def test_requests_and_reports_go_with_the_table() -> None:
+    """F619: the next HudiTable of the path gave no such order, and had no such error."""
+    scene = deleted_table()
+    agent, settled, unsettled = (f"{NAMESPACE}.{name}-1" for name in ("hudi-agent-x", "load-a", "load-b"))
+    scene.put(f"admit/{agent}", {"attempt": agent, "role": "agent"})
+    scene.put("request/service-clean", {"kind": "service", "nonce": "n"})
+    scene.put("done/service-clean", {"nonce": "m", "result": "Completed"})
+    scene.put("report/timeline", {"agentInc": "", "exists": False, "error": {"code": "Forbidden", "message": "no"}})
+    scene.put(f"report/attempt/{settled}", {"attempt": settled})
+    scene.fenced("RollingBack", pod="load-b-1")
+    scene.put(f"report/attempt/{unsettled}", {"attempt": unsettled})
+    pod = scene.pod("left-0000-1")
+    assert not [a for a in of_table(scene).actions if isinstance(a, act.PutRequest | act.DeleteReport)]
+    pod.finalizers.clear()
+    step = of_table(scene)
+    assert [(a.id, a.value) for a in step.actions if isinstance(a, act.PutRequest)] == [("service-clean", None)]
+    reports = {a.kind for a in step.actions if isinstance(a, act.DeleteReport)}
+    assert reports == {"timeline", f"attempt/{settled}"}
+    kinds = [type(a) for a in step.actions]
+    assert kinds.index(act.DeleteAdmit) < kinds.index(act.DeleteReport) < kinds.index(act.PatchFinalizers), (
+        "the agent may write a report until its admission is gone, and nobody looks after the finalizer is gone"
+    )
+
+
 def unbound(step: PartialPlan) -> list[str]:
     return [a.going for a in step.actions if isinstance(a, act.Unbind)]
 

@@ -122,7 +122,16 @@ ENDED = told(
     "outcome", "class", "message", "commits", "records", "lastInstant", "lastCompletionTime", "conflicts", "caughtUp"
 )
 REPORTED = told(
-    "inc", "stage", "commits", "records", "lastInstant", "lastCompletionTime", "caughtUp", "atMs", conflicts=CONFLICTS
+    "inc",
+    "stage",
+    "commits",
+    "records",
+    "lastInstant",
+    "lastCompletionTime",
+    "caughtUp",
+    "atMs",
+    "conflictCount",
+    conflicts=CONFLICTS,
 )
 TIMELINE = told(
     "exists",

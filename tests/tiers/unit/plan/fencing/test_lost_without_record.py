@@ -119,3 +119,28 @@ def test_what_settling_counts_as_proof_counts_for_them(who: str, how: str) -> No
         world.collect(pod)  # until its object may go with its evidence
     world.run(lambda w: not pod.finalizers, seconds=60)
     world.run(lambda w: message(w) == "", seconds=10)
+
+
+def test_a_deletion_says_how_to_end_the_wait_for_an_agents_pod() -> None:
+    """F649: its node was lost before a container of it began. Drivers alone were named."""
+    world = ready_world()
+    first = world.agent_process()
+    assert first is not None
+    world.nodes["n2"] = Node("n2", "node-uid-2", "boot-2")
+    world.schedulable = False
+    world.kill(first)
+    world.run(lambda w: sum(name.startswith("hudi-agent-") for name in w.pods) == 2)
+    pod = next(one for one in world.pods.values() if one.process is None)
+    pod.node = "n2"
+    world.fail_node("n2", processes_die=True)
+    assert world.table is not None
+    world.delete(world.table)
+    world.run(lambda w: pod.deleting_since is not None)
+    world.pass_time(150)
+    assert world.table is not None
+    told = message(world)
+    for word in (pod.name, f"attest in spec.fencing.attestations that pod uid {pod.uid} is dead", "n2", "NotReady"):
+        assert word in told
+    word = {"podUID": pod.uid, "node": "n2", "statement": "it never ran", "attestedBy": "ann"}
+    world.edit(world.table, fencing={"attestations": [{**word, "at": "2026-01-01T00:00:00Z"}]})
+    world.run(lambda w: w.table is None)

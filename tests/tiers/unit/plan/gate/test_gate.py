@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hudi_operator.plan.core import actions as act
-from hudi_operator.plan.gate.trust import UNFREEZE_ANNOTATION
+from hudi_operator.plan.gate.trust import TAKE_OVER_ANNOTATION, UNFREEZE_ANNOTATION
 from hudi_operator.plan.table import plan_table
 from tests.support.world.simulated_world import CONFIG, World, at_step, finished, ready_world
 
@@ -297,3 +297,106 @@ def test_the_gate_keeps_until_when_the_mode_was_non_blocking() -> None:
     world.edit(world.table, concurrency={"mode": "Optimistic", "insertConflicts": "Partition"})
     world.run(lambda w: w.kv["gate"].value["insertConflicts"] == "Partition" and w.kv["gate"].value["state"] == "open")
     assert world.kv["gate"].value["nonBlockingUntil"] == until, "it stays, whatever else changes"
+
+
+def of_another(world: World, *, gone: bool) -> None:
+    """The gate names another HudiTable; whether the API server says that it does not exist."""
+    gate = {**world.kv["gate"].value, "table": "secret-namespace/owner", "tableUID": "uid-of-the-owner"}
+    world.put("gate", gate)
+    seen = world.observe
+    setattr(world, "observe", lambda: replace(seen(), owner_is_gone=gone and _is_owners(world)))  # noqa: B010
+
+
+def _is_owners(world: World) -> bool:
+    return bool(world.kv["gate"].value["tableUID"] == "uid-of-the-owner")
+
+
+def word_to_take_over(world: World) -> str:
+    """What the condition says; empty when it says none."""
+    found = re.search(rf"{TAKE_OVER_ANNOTATION}=(\S+)", world.condition(world.table, "Stalled")["message"])
+    return found[1] if found is not None else ""
+
+
+def say(world: World, word: str) -> None:
+    assert world.table is not None
+    world.table["metadata"]["annotations"] = {TAKE_OVER_ANNOTATION: word}
+
+
+def test_the_path_of_a_table_that_is_gone_is_taken_by_a_persons_word() -> None:
+    """F618: never by itself, because another cluster may have that HudiTable."""
+    world = ready_world()
+    of_another(world, gone=True)
+    for _ in range(20):
+        world.reconcile()
+        world.tick()
+    assert world.kv["gate"].value["tableUID"] == "uid-of-the-owner"
+    assert world.condition(world.table, "Stalled")["reason"] == "DuplicatePath"
+    assert "secret-namespace" not in str(world.table)
+    word = word_to_take_over(world)
+    assert word
+    say(world, word + "0")
+    world.reconcile()
+    assert world.kv["gate"].value["tableUID"] == "uid-of-the-owner", "another word does not count"
+    say(world, word)
+    world.reconcile()
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["table"], gate["tableUID"]) == ("frozen", "", "")
+    world.make_writer("mine")
+    world.run(finished("mine"))
+    assert not word_to_take_over(world)
+
+
+def test_an_old_word_takes_nothing() -> None:
+    """The gate was put meanwhile: its owner lives somewhere."""
+    world = ready_world()
+    of_another(world, gone=True)
+    world.reconcile()
+    word = word_to_take_over(world)
+    world.put("gate", dict(world.kv["gate"].value))
+    say(world, word)
+    world.reconcile()
+    assert world.kv["gate"].value["tableUID"] == "uid-of-the-owner"
+
+
+def test_no_word_takes_the_path_of_a_table_that_may_exist() -> None:
+    world = ready_world()
+    of_another(world, gone=False)
+    world.reconcile()
+    assert not word_to_take_over(world)
+    say(world, str(world.mod("gate")))
+    world.reconcile()
+    assert world.kv["gate"].value["tableUID"] == "uid-of-the-owner"
+
+
+def test_a_frozen_gate_that_is_taken_over_stays_frozen() -> None:
+    """As after a deletion (F605)."""
+    world = ready_world()
+    world.put("gate", {**world.kv["gate"].value, "state": "frozen", "reason": "etcd was set back"})
+    of_another(world, gone=True)
+    world.reconcile()
+    say(world, word_to_take_over(world))
+    for _ in range(5):
+        world.reconcile()
+        world.tick()
+    gate = world.kv["gate"].value
+    assert (gate["state"], gate["reason"], gate["table"]) == ("frozen", "etcd was set back", "lake/flights")
+
+
+def test_a_writer_of_the_table_that_is_gone_keeps_its_lock_until_its_end_is_proven() -> None:
+    """I1: a word about the HudiTable is none about its pods."""
+    world = ready_world()
+    world.make_writer("running")
+    world.writer_hang_at = 2
+    world.run(at_step("running", 2))
+    assert "lock" in world.kv
+    locked = world.kv["lock"].value
+    of_another(world, gone=True)
+    world.reconcile()
+    say(world, word_to_take_over(world))
+    for _ in range(30):
+        world.reconcile()
+        world.tick()
+    assert world.kv["gate"].value["table"] == "lake/flights"
+    process = world.writer_process("running")
+    assert "lock" not in world.kv or world.kv["lock"].value == locked
+    assert "lock" in world.kv or process is None or not process.alive

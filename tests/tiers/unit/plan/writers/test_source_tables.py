@@ -284,6 +284,28 @@ def test_files_are_held_to_the_rules_for_tables(source: dict[str, Any], field: s
 
 
 @pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"application": {"mainClass": "a.B", "file": "s3a://else/b.jar"}}, "spec.application.file"),
+        ({"deps": {"jars": ["local:///a.jar", "s3a://else/b.jar"]}}, "spec.deps.jars[1]"),
+        ({"deps": {"files": ["s3a://else/b"]}}, "spec.deps.files[0]"),
+        ({"deps": {"pyFiles": ["gs://lake/b.py"]}}, "spec.deps.pyFiles[0]"),
+        ({"deps": {"packages": ["a:b:1"]}}, "spec.deps.packages"),
+    ],
+)
+def test_what_code_brings_along_is_held_to_the_same_rules(more: dict[str, Any], field: str) -> None:
+    """Files of a store are below the namespace's prefixes, and packages come from the mirror."""
+    world = World()
+    world.make_table()
+    world.make_writer("silver", source=None, **{"application": {"mainFile": "local:///a.py"}, **more})
+    config = replace(CONFIG, path_prefixes={NAMESPACE: ("s3a://lake",)})
+    writer = WriterSpec.from_object(world.writers["silver"])
+    assert source_tables.problem(build_view(world.observe(), config), writer).startswith(f"{field}: ")
+    config = replace(config, path_prefixes={}, allowed_schemes=("s3a", "gs"), maven_mirror="https://m.example.com/")
+    assert not source_tables.problem(build_view(world.observe(), config), writer)
+
+
+@pytest.mark.parametrize(
     ("source", "operation", "said"),
     [
         ({"startFrom": "20260101000000000", "order": "Fenced"}, "Upsert", "spec.source.hudi.startFrom: "),

@@ -53,3 +53,16 @@ def test_a_commit_counts_although_its_writer_died_before_it_could_say_so(
     report: dict[str, Any], commits: list[dict[str, Any]], expected: tuple[int, str]
 ) -> None:
     assert told(report, *commits) == expected
+
+
+def test_records_that_were_left_out_are_counted_by_whoever_knows_of_most() -> None:
+    """Each attempt knows of those of all commits before its own."""
+    reports = {f"attempt/lake.live-{n}": Stored({"badRecords": bad}, 1, 1) for n, bad in ((1, 4), (2, 7))}
+    view: Any = SimpleNamespace(
+        etcd=SimpleNamespace(reports=reports), incs=(SimpleNamespace(inc="a", registration={}, record=None),)
+    )
+    attempts = tuple(SimpleNamespace(id=f"lake.live-{n}", pod=None) for n in (1, 2, 3))
+    writer: Any = SimpleNamespace(attempts=attempts)
+    assert writer_status._bad_records(view, writer) == 7
+    writer = SimpleNamespace(attempts=attempts[2:])
+    assert writer_status._bad_records(view, writer) == 0

@@ -78,6 +78,24 @@ def test_it_runs_as_a_script_with_its_arguments_and_its_neighbours(tmp_path: Pat
     assert Path(sent).read_text() == "WORD = 'neighbour'\n"
 
 
+def test_a_module_runs_as_with_m(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jobs_of_mine").mkdir()
+    (tmp_path / "jobs_of_mine" / "load.py").write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "Path(sys.argv[1]).write_text(f'{__name__} {sys.argv[2:]}')\n"
+        "sys.exit(int(sys.argv[2]))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out = str(tmp_path / "out")
+    application.run(Spark(), Application("", (out, "0"), module="jobs_of_mine.load"))  # type: ignore[arg-type]
+    assert (tmp_path / "out").read_text() == "__main__ ['0']"
+    with pytest.raises(UserCodeError, match=r"jobs_of_mine[.]load ended with exit code 4"):
+        application.run(Spark(), Application("", (out, "4"), module="jobs_of_mine.load"))  # type: ignore[arg-type]
+    with pytest.raises(UserCodeError, match="no_such_module: ImportError: No module named"):
+        application.run(Spark(), Application("", (), module="no_such_module"))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("code", ["import sys; sys.exit()", "import sys; sys.exit(0)", "raise SystemExit(None)"])
 def test_an_exit_without_a_code_is_an_end(tmp_path: Path, code: str) -> None:
     application.run(Spark(), program(tmp_path, code))  # type: ignore[arg-type]
@@ -152,16 +170,16 @@ def _instant(requested: str, completion: str) -> tl.Instant:
 
 
 class Lake:
-    """A table with three completed commits: before the program began, its own, somebody else's."""
+    """A table with commits from before the program began, its own, of which one names nobody, and
+    somebody else's.
+    """
 
     def __init__(self) -> None:
         self.asked: tuple[tl.Instant, ...] = ()
-        self._owner = {"10": "me", "20": "me", "30": "other", "40": "me"}
+        self._owner = {"10": "me", "20": "me", "30": "", "40": "me", "50": "other"}
 
     def timeline(self) -> Any:
-        return SimpleNamespace(
-            completed=[_instant("10", "15"), _instant("20", "25"), _instant("30", "35"), _instant("40", "45")]
-        )
+        return SimpleNamespace(completed=[_instant(one, f"{one[0]}5") for one in sorted(self._owner)])
 
     def commits(self, instants: tuple[tl.Instant, ...]) -> list[tuple[tl.Instant, CommitInfo]]:
         self.asked = instants
@@ -172,10 +190,10 @@ class Lake:
 
 def test_its_own_commits_since_it_began_are_counted() -> None:
     lake, tally = Lake(), Tally()
-    session: Any = SimpleNamespace(inc="me", quiet=lambda: True)
+    session: Any = SimpleNamespace(inc="me", quiet=lambda: True, completed=lambda: {"30"})
     application.count_commits(lake, session, tally, base="15")  # type: ignore[arg-type]
-    assert [one.requested for one in lake.asked] == ["20", "30", "40"], "what was there before is not read again"
-    assert (tally.commits, tally.records, tally.last_instant, tally.last_completion) == (2, 60, "40", "45")
+    assert [one.requested for one in lake.asked] == ["20", "30", "40", "50"], "what was there before is not read again"
+    assert (tally.commits, tally.records, tally.last_instant, tally.last_completion) == (3, 90, "40", "45")
 
 
 def test_an_unknown_publication_is_not_counted_as_none() -> None:

@@ -97,11 +97,13 @@ def told(monkeypatch: pytest.MonkeyPatch, folder: Path, grace: str, **job: Any) 
         gave_up=lambda: False,
         close=lambda: None,
         give_up_left_writes=lambda _spark: None,
+        program_ended=lambda: None,
+        completed=set,
     )
     timeline = SimpleNamespace(newest="0", completed=())
     table = SimpleNamespace(timeline=lambda: timeline, commits=lambda _: ())
     committer = SimpleNamespace(abandon_pending=list)
-    monkeypatch.setattr(sp, "start", lambda _name, *, program: spark)
+    monkeypatch.setattr(sp, "start", lambda _name, *, program, brought: spark)
     monkeypatch.setattr(sp, "stop", lambda *, wait_seconds: None)
     monkeypatch.setattr(writer.Session, "current", lambda _spark: session)
     monkeypatch.setattr(writer, "Table", lambda *_: table)

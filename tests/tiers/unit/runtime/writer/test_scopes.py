@@ -13,6 +13,7 @@ import pytest
 
 from hudi_contract.job import Validation
 from hudi_contract.words import Operation
+from hudi_runtime.process.result import Tally
 from hudi_runtime.read.progress import Progress
 from hudi_runtime.read.sources import Batch
 from hudi_runtime.writer import commit
@@ -68,6 +69,7 @@ class Written(Committer):
         self._spark: Any = None
         self._table: Any = None
         self._fitted_to = None
+        self._tally = Tally()
         self._job: Any = SimpleNamespace(
             operation=operation,
             source=None,

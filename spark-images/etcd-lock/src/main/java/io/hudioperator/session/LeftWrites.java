@@ -86,6 +86,11 @@ final class LeftWrites {
         looking.start();
     }
 
+    /** Whether this is the driver of a program. */
+    boolean isWatching() {
+        return driver != null;
+    }
+
     /** This thread begins the instant. */
     void begun(String instant) {
         SparkContext context = driver;

@@ -16,6 +16,7 @@ import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.function.Supplier;
 
 /**
@@ -28,6 +29,7 @@ public final class OwnInstants {
     private static final String REPLACE = "replacecommit";
     private static final Set<String> REPLACES = Set.of(REPLACE, "clustering");
     private static final String RESTORE = "restore";
+    private static final int MAX_COMPLETED = 100_000;
     private static final Set<String> DESTRUCTIVE = Set.of("rollback", RESTORE);
 
     private final String tableId;
@@ -50,6 +52,11 @@ public final class OwnInstants {
     private final Map<String, Long> savepoints = new ConcurrentHashMap<>();
 
     private final Set<String> givenUp = ConcurrentHashMap.newKeySet();
+    /** The newest that a program has completed. */
+    private final ConcurrentSkipListSet<String> completed = new ConcurrentSkipListSet<>();
+    /** Whether no instant may begin any more. */
+    private volatile boolean over;
+
     private final LostExecutors lostExecutors = new LostExecutors();
     private final LeftWrites left;
 
@@ -122,6 +129,10 @@ public final class OwnInstants {
      * (F12, I10).
      */
     public void beforeRequested(String instant, String action) throws TimelineRefusedException {
+        if (over) { // F626
+            throw ErrorCode.NOT_OWNER.refusal(
+                    "the program has ended, and what it has left running may not begin a" + " write: " + instant);
+        }
         if (me.isWriter() && DESTRUCTIVE.contains(action)) { // I7: only the table's agent decides what is rolled back
             throw ErrorCode.NOT_OWNER.refusal("a writer may not create a " + action + ": " + instant);
         }
@@ -332,6 +343,16 @@ public final class OwnInstants {
         return lostExecutors.forgettable(completed);
     }
 
+    /** From now on no instant may begin. Those that have begun are not changed. */
+    void end() {
+        over = true;
+    }
+
+    /** The instants that the program of this driver has completed. */
+    Set<String> completed() {
+        return Collections.unmodifiableSet(completed);
+    }
+
     /** Writes of a program that are left pending. */
     LeftWrites left() {
         return left;
@@ -342,10 +363,16 @@ public final class OwnInstants {
      *
      * @param forgotten those whose records are gone, with some that earlier releases had kept
      */
-    void released(List<String> completed, List<String> forgotten) {
+    void released(List<String> released, List<String> forgotten) {
         lostExecutors.forget(forgotten);
-        left.forget(completed);
-        pending.removeAll(completed);
-        savepoints.keySet().removeAll(completed);
+        left.forget(released);
+        if (left.isWatching()) {
+            completed.addAll(released);
+            while (completed.size() > MAX_COMPLETED) {
+                completed.pollFirst();
+            }
+        }
+        pending.removeAll(released);
+        savepoints.keySet().removeAll(released);
     }
 }

@@ -456,6 +456,19 @@ public final class Session {
     }
 
     /**
+     * The program of this driver has ended: what it has left running begins no write any more. The
+     * runtime counts its commits next, and a later one would be counted nowhere (F626).
+     */
+    public void programEnded() {
+        instants.end();
+    }
+
+    /** The instants that the program of this driver has completed, once their lock was released. */
+    public List<String> completedInstants() {
+        return List.copyOf(instants.completed());
+    }
+
+    /**
      * Makes this session the only executor of a table service's instant. Returns false when it
      * belongs to an incarnation that is not settled.
      */
