@@ -1405,7 +1405,7 @@ TENANTS = (
     ),
     mutation(
         "leaving-the-mode-credentials-is-free",
-        "F604 security",
+        "F604 F609 security",
         "whoever may change a table has its Secrets mounted into pods of writers, and their code reads them",
         Edit(
             f"{TEMPLATES}/admission-references.yaml",

@@ -104,6 +104,14 @@ class Cluster:
         assert done.returncode != 0, f"accepted: {done.stdout}"
         return done.stdout
 
+    def change_refused(self, changed: JsonDict, *, user: str = "", groups: tuple[str, ...] = ()) -> str:
+        """Why the API server refuses a change of an object that is there. `refused` asks for its
+        creation first, which rules of creations may refuse with the same words (F609).
+        """
+        done = self.run("apply", "-f", "-", *_as(user, groups), stdin=quick_yaml.dump_all([changed]))
+        assert done.returncode != 0, f"accepted: {done.stdout}"
+        return done.stdout
+
     def with_token(self, token: str, file: Path) -> Cluster:
         """The same cluster in the name of a token; ``file`` is where its kubeconfig is written."""
         kubeconfig = quick_yaml.load(self.kubeconfig.read_text())

@@ -196,7 +196,7 @@ def test_leaving_the_mode_credentials_needs_the_secrets(light_cluster: Cluster, 
     light_cluster.apply(table(author, fencing={"mode": "Credentials"}, storage=storage))
     light_cluster.apply(table(author, fencing={"mode": "Credentials"}, storage=storage, suspend=True), user="ann")
     for fencing in ({"fencing": {"mode": "PodTermination"}}, {"fencing": {}}, {}):
-        message = light_cluster.refused(table(author, storage=storage, **fencing), user="ann")
+        message = light_cluster.change_refused(table(author, storage=storage, **fencing), user="ann")
         assert f"user 'ann' needs the verb use on secrets 'lake' in namespace {author}" in message
     grant(light_cluster, author, "use", "secrets", "lake")
     light_cluster.apply(table(author, storage=storage, fencing={"mode": "PodTermination"}), user="ann")
