@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from hudi_contract import naming
 from hudi_operator.adapters import etcd_rpc as rpc
 from tests.campaigns.alerts.fault import Fault, Made
 from tests.campaigns.alerts.played import Play
@@ -60,6 +61,7 @@ def awaiting_proof(stage: Stage) -> Made:
         path, patch = f"/api/v1/nodes/{LOST}/status", {"status": {"conditions": [ready]}}
         stage.cluster.request("PATCH", path, patch, "application/strategic-merge-patch+json")
 
+    stage.world.instant(play.ids[name], inc, instant(10))
     node("Unknown")
     stage.world.revoke(inc)
 
@@ -207,6 +209,9 @@ def broker(stage: Stage, store: RevocableStore) -> Made:
     def repair() -> None:
         store.start_broker()
         store.wait_for_broker()
+        # A kubelet does not start a pod without its Secret.
+        secret = naming.storage_key_name(play.driver("without-credentials")["metadata"]["name"])
+        wait_for("the credentials", lambda: stage.world.get("secrets", secret), seconds=90)
         play.started(name, "without-credentials")
 
     return made(play, name, "no answer of the credentials broker", repair=repair, lasts=90)
