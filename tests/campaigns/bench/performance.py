@@ -241,7 +241,7 @@ def page(results: Results) -> str:
         else "nothing",
         direct="No request of these runs went through the gateway.",
     )
-    lines = [HEAD, str(evidence), "", "## Goals", "", "| # | quantity | goal | measured | |", "|---|---|---|---|---|"]
+    lines = [HEAD, str(evidence), "", "## Goals", "", "| # | quantity | goal | result | |", "|---|---|---|---|---|"]
     lines += [*(goal.row(results) for goal in GOALS), ""]
     if results.bursts:
         lines += [*side_by_side.section(results.bursts), ""]
