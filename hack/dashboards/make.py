@@ -236,7 +236,9 @@ def one_table() -> dashboard.Dashboard:
     commits = f"rate(hudi_operator_commits_total{{{ONE}}}[$__rate_interval])"
     made = made.with_panel(lines("Commits per second", (commits, "commits"), unit="cps"))
     records = f"rate(hudi_operator_writer_records_total{{{ONE}}}[$__rate_interval])"
-    made = made.with_panel(lines("Records per second", (records, writer), unit="cps", stacked=True))
+    bad = f"rate(hudi_operator_writer_bad_records_total{{{ONE}}}[$__rate_interval])"
+    read = ((records, writer), (bad, f"{writer}, left out"))
+    made = made.with_panel(lines("Records per second", *read, unit="cps", stacked=True))
     made = made.with_panel(lines("Backlog", (f"hudi_operator_writer_backlog{{{ONE}}}", writer)))
     age = f"time() - hudi_operator_writer_last_commit_timestamp_seconds{{{ONE}}}"
     made = made.with_panel(lines("Time since the last commit", (age, writer), unit="s"))

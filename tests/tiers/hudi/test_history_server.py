@@ -129,7 +129,7 @@ def test_it_shows_the_attempts_of_a_writer(world: World, agent: Process, logs: s
 
     def found() -> dict[str, Any] | None:
         listed = server.asked("applications?status=completed") or []
-        return next((one for one in listed if one["name"] == "default/load"), None)
+        return next((one for one in listed if one["name"] == "default/load 1"), None)
 
     application = until("the history server lists the attempt", found, timeout=120)
     name = application["id"]

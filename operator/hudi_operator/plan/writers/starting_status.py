@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from hudi_contract.words import WriterState
+from hudi_operator.plan.writers.next_step import Verdict
 
 JsonDict = dict[str, Any]
 _MESSAGES = frozenset({"Ready", "Admitted", "Running"})
@@ -25,12 +26,19 @@ def only_starts(old: JsonDict, new: JsonDict, *, ready_deadline: bool) -> bool:
     an operator.
     """
     changed = {name for name in {*old, *new} if old.get(name) != new.get(name)}
-    if new.get("state") != WriterState.STARTING or not changed <= {"attempts", "conditions"}:
+    if new.get("state") != WriterState.STARTING or not changed <= {"attempts", "conditions", "plan"}:
+        return False
+    if not _goes_on(old.get("plan") or {}, new.get("plan") or {}):
         return False
     told = {"podUID"} if ready_deadline else {"podUID", "runningTime"}
     return _adds(old.get("attempts") or [], new.get("attempts") or [], told) and _only_messages(
         old.get("conditions") or [], new.get("conditions") or []
     )
+
+
+def _goes_on(old: JsonDict, new: JsonDict) -> bool:
+    """Whether the plan is the same, or what was to start has started."""
+    return old == new or (old.get("verdict") == Verdict.STARTS and new.get("verdict") == Verdict.GOES_ON)
 
 
 def _adds(old: list[JsonDict], new: list[JsonDict], fields: set[str]) -> bool:

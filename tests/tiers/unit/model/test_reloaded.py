@@ -36,6 +36,7 @@ OTHER = OperatorConfig.from_dict(
         "agentAnnotations": {"a": "b"},
         "tmpSizeLimit": "1Gi",
         "userIds": "Platform",
+        "mavenMirror": "https://mirror.example/maven2",
     }
 )
 

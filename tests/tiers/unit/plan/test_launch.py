@@ -120,7 +120,7 @@ BINDING = ConsentBindingConfig("release-consent", "release", "hudi-operator")
 @pytest.fixture
 def bound(monkeypatch: pytest.MonkeyPatch) -> Bound:
     config = OperatorConfig(
-        consent=REQUIRED, consent_binding=BINDING, path_prefixes={"*": ("s3a://lake/", "s3a://landing/")}
+        consent=REQUIRED, consent_binding=BINDING, path_prefixes={"lake": ("s3a://lake/", "s3a://landing/"), "*": ()}
     )
     monkeypatch.setattr(simulated_world, "CONFIG", config)
     return Bound()

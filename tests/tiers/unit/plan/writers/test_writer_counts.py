@@ -31,7 +31,10 @@ def told(report: dict[str, Any], *commits: dict[str, Any]) -> tuple[int, str]:
         "timeline": Stored({"agentInc": "a", "exists": True, "commits": list(commits)}, 1, 1),
     }
     view: Any = SimpleNamespace(
-        etcd=SimpleNamespace(reports=reports), incs=(SimpleNamespace(inc="a", registration={}, record=None),)
+        etcd=SimpleNamespace(reports=reports, gate=None),
+        incs=(SimpleNamespace(inc="a", registration={}, record=None),),
+        table=SimpleNamespace(ref=SimpleNamespace(deleting=False)),
+        gate=SimpleNamespace(table_uid="u"),
     )
     attempt: Any = SimpleNamespace(id="lake.live-1", pod=None)
     found = writer_status._last_report(view, attempt).report
@@ -59,7 +62,10 @@ def test_records_that_were_left_out_are_counted_by_whoever_knows_of_most() -> No
     """Each attempt knows of those of all commits before its own."""
     reports = {f"attempt/lake.live-{n}": Stored({"badRecords": bad}, 1, 1) for n, bad in ((1, 4), (2, 7))}
     view: Any = SimpleNamespace(
-        etcd=SimpleNamespace(reports=reports), incs=(SimpleNamespace(inc="a", registration={}, record=None),)
+        etcd=SimpleNamespace(reports=reports, gate=None),
+        incs=(SimpleNamespace(inc="a", registration={}, record=None),),
+        table=SimpleNamespace(ref=SimpleNamespace(deleting=False)),
+        gate=SimpleNamespace(table_uid="u"),
     )
     attempts = tuple(SimpleNamespace(id=f"lake.live-{n}", pod=None) for n in (1, 2, 3))
     writer: Any = SimpleNamespace(attempts=attempts)

@@ -39,12 +39,12 @@ def test_a_clean_exit_needs_every_executor_when_an_instant_was_given_up(
 def test_the_plugin_does_not_end_the_registration_of_who_must_be_proven_dead(monkeypatch: Any, *, proven: bool) -> None:
     """F4: Spark's end is the session's, too."""
     stopped: list[float] = []
-    monkeypatch.setattr(sp, "start", lambda _name, *, program: None)
+    monkeypatch.setattr(sp, "start", lambda _name, *, program, brought: None)
     monkeypatch.setattr(sp, "stop", lambda *, wait_seconds: stopped.append(wait_seconds))
     monkeypatch.setattr(
         writer.job_file,
         "load",
-        lambda: SimpleNamespace(options={}, writer="ns/w", number=1, application=None, runs_user_code=False),
+        lambda: SimpleNamespace(options={}, writer="ns/w", number=1, application=None, deps=None, runs_user_code=False),
     )
     monkeypatch.setattr(writer, "Attempt", lambda *_: SimpleNamespace(run=lambda: None, must_be_proven_dead=proven))
     monkeypatch.setattr(writer, "write_termination", lambda _tally, _failure: None)
