@@ -252,12 +252,12 @@ class Etcd:
         request = rpc.messages.RangeRequest(key=b"/", count_only=True)
         return int(self._call("root", "Range", request, writes=False).header.revision)
 
-    def put(self, key: str, value: JsonDict, *, lease: str = "") -> None:
-        """As a pod would."""
+    def put(self, key: str, value: JsonDict, *, lease: str = "", identity: str = "gateway") -> None:
+        """As a pod would, or as the operator."""
         request = rpc.messages.PutRequest(
             key=key.encode(), value=json.dumps(value).encode(), lease=int(lease or "0", 16)
         )
-        self._call("gateway", "Put", request, writes=True)
+        self._call(identity, "Put", request, writes=True)
 
     def delete(self, key: str) -> None:
         self._call("gateway", "DeleteRange", rpc.messages.DeleteRangeRequest(key=key.encode()), writes=True)

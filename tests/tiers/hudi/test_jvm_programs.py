@@ -155,7 +155,7 @@ CLIENT = {
                 GenericRecord row = new GenericData.Record(new Schema.Parser().parse(SCHEMA));
                 row.put("id", 1); row.put("p", "a"); row.put("v", "client"); row.put("ts", 5L);
                 HoodieRecord<HoodieAvroPayload> record =
-                    new HoodieAvroRecord<>(new HoodieKey("1", "a"), new HoodieAvroPayload(Option.of(row)));
+                    new HoodieAvroRecord<>(new HoodieKey("1", "a"), new HoodieAvroPayload(row, 5L));
                 JavaRDD<WriteStatus> written = client.upsert(context.parallelize(List.of(record), 1), instant);
                 List<WriteStatus> statuses = written.collect();
                 Path reached = Path.of(a[2]);
@@ -298,10 +298,11 @@ def test_a_program_that_fails(world: World, agent: Process, jars: dict[str, Path
     told = writer.termination()
     assert (told["class"], told["commits"]) == ("UserError", 1), writer.log()[-4000:]
     assert said in told["message"]
-    assert writer.inc not in table.names("writer/"), "it has deregistered"
+    assert writer.inc not in table.names("writer/"), writer.log()[-6000:]
     table.audited([(1, "a", "v", 1)])
 
 
+@pytest.mark.extra
 def test_threads_that_go_on_end_with_main(world: World, agent: Process, jars: dict[str, Path]) -> None:
     """F626: whatever they have committed is counted, and nothing is committed afterwards."""
     table = created(world, agent, "goes-on")
@@ -311,9 +312,12 @@ def test_threads_that_go_on_end_with_main(world: World, agent: Process, jars: di
     completed = [i for i in table.timeline().completed if i.action in ("commit", "deltacommit")]
     assert told["commits"] == len(completed) >= 2, writer.log()[-6000:]
     assert "mine.Ends has ended, and its thread endless goes on" in writer.log()
-    assert writer.inc not in table.names("writer/"), "it has deregistered"
+    assert writer.inc not in table.names("writer/"), writer.log()[-6000:]
     assert not table.names("instant/")
-    table.audited([(1, "a", "v", 1), *((i, f"p{i}", "v", 1) for i in range(2, told["commits"] + 1))])
+    table.audited(
+        [(1, "a", "v", 1), *((i, f"p{i}", "v", 1) for i in range(2, told["commits"] + 1))],
+        without={"stray": "a write that is refused before its instant begins leaves Hudi's heartbeat file"},
+    )
 
 
 @pytest.mark.unfinished("the JVM is gone, and nobody plays the operator that settles it")
@@ -389,6 +393,7 @@ def test_what_cannot_be_loaded_is_told_before_anything_is_written(
     world: World, agent: Process, jars: dict[str, Path], tmp_path: Path
 ) -> None:
     table = created(world, agent, "not-loaded")
+    assert table.writer("first", python={"batches": [{"rows": [(1, "a", "v", 1)]}]}).wait() == 0
     hudi = jar(tmp_path / "hudi.jar", {"org.apache.hudi.Mine": "package org.apache.hudi; public class Mine {}"})
     lost = Dependencies(jars=(world.url(world.lake / "lost.jar"),))
     impure = wheel(tmp_path / "fast-1.0-py3-none-any.whl", {"fast.py": ""}, pure=False)
@@ -406,5 +411,5 @@ def test_what_cannot_be_loaded_is_told_before_anything_is_written(
         assert told["class"] == kind, writer.log()[-4000:]
         assert said in told["message"], told
         assert not writer.inc, "it was not registered"
-    assert not [i for i in table.timeline().completed if i.action == "commit"]
-    table.audited([])
+    assert len([i for i in table.timeline().completed if i.action == "commit"]) == 1
+    table.audited([(1, "a", "v", 1)])

@@ -119,8 +119,8 @@ def connects(gateway: Gateway) -> bool:
 
 def test_all_certificates_end_under_a_writer(behind: tuple[Etcd, datetime], gateway: Gateway) -> None:
     etcd, ends = behind
-    etcd.put(OWN.of(Kind.ADMIT, DRIVER.attempt), {"attempt": DRIVER.attempt, "role": "writer"})
-    etcd.put(OWN.of(Kind.GATE), {"state": "open", "table": "ours/flights"})
+    etcd.put(OWN.of(Kind.ADMIT, DRIVER.attempt), {"attempt": DRIVER.attempt, "role": "writer"}, identity="operator")
+    etcd.put(OWN.of(Kind.GATE), {"state": "open", "table": "ours/flights"}, identity="operator")
     process = gateway.pid
     assert connects(gateway)
     with Writer(gateway.pod(DRIVER)) as writer:

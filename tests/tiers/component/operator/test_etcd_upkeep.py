@@ -306,13 +306,13 @@ def refused(config: EtcdConfig, id: str) -> str:
 def left(three: Members) -> Iterator[Etcd]:
     """A released table, a table of a HudiTable, and a trial."""
     etcd = three.all[0]
-    etcd.put(f"/hudi/control/{OTHER}/gate", RELEASED)
+    etcd.put(f"/hudi/control/{OTHER}/gate", RELEASED, identity="operator")
     etcd.put(f"/hudi/tables/{OTHER}/clock", {"value": "20260101000000000"})
     etcd.put(f"/hudi/tables/{OTHER}/settle/inc-1", {"phase": "Settled"})
-    etcd.put(f"/hudi/control/{OTHER}/fence/inc-1", {"inc": "inc-1"})
-    etcd.put(f"/hudi/control/agents/hudi-agent-x/{OTHER}", {"T": OTHER})
+    etcd.put(f"/hudi/control/{OTHER}/fence/inc-1", {"inc": "inc-1"}, identity="operator")
+    etcd.put(f"/hudi/control/agents/hudi-agent-x/{OTHER}", {"T": OTHER}, identity="operator")
     etcd.put(f"/hudi/tables/{TRIAL}/report/timeline", {"exists": True})
-    etcd.put(f"/hudi/control/{T}/gate", {**RELEASED, "table": "lake/orders", "tableUID": "uid-1"})
+    etcd.put(f"/hudi/control/{T}/gate", {**RELEASED, "table": "lake/orders", "tableUID": "uid-1"}, identity="operator")
     yield etcd
     for id in (OTHER, TRIAL, T):
         etcd.ctl("root", "del", "--prefix", f"/hudi/control/{id}/")
@@ -356,7 +356,7 @@ def test_a_person_forgets_a_table_that_nobody_has(three: Members, left: Etcd) ->
 def test_what_somebody_may_need_is_not_forgotten(
     three: Members, left: Etcd, key: str, value: JsonDict, told: str
 ) -> None:
-    left.put(f"/hudi/{key.format(OTHER)}", value)
+    left.put(f"/hudi/{key.format(OTHER)}", value, identity="operator" if key.startswith("control/") else "gateway")
     before = keys_of(left, OTHER)
     assert told in refused(three.config(), OTHER)
     assert keys_of(left, OTHER) == before
@@ -370,7 +370,9 @@ def test_a_gate_that_was_put_meanwhile_keeps_its_keys(
 
     def slowly(kinds: set[str], gates: list[bytes]) -> None:
         read(kinds, gates)
-        left.put(f"/hudi/control/{OTHER}/gate", {**RELEASED, "table": "lake/flights", "tableUID": "u"})
+        left.put(
+            f"/hudi/control/{OTHER}/gate", {**RELEASED, "table": "lake/flights", "tableUID": "u"}, identity="operator"
+        )
 
     monkeypatch.setattr(tables, "_require_nobody", slowly)
     with pytest.raises(Retryable, match="its gate was put meanwhile"):
