@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hudi_contract.environment import CALLBACK_DIR, CALLBACK_KEYS
-from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved
+from hudi_runtime.process.addresses import Address, NotResolved, Refused, connected, forbidden, resolved
 from hudi_runtime.process.errors import first_line
 
 SECRET_FOLDER = Path(CALLBACK_DIR)
@@ -222,20 +222,7 @@ class Sender:
             raise Undelivered("NameNotResolved", str(error)) from error
         except Refused as error:
             raise Undelivered("AddressRefused", str(error)) from error
-        failure: OSError = TimeoutError()
-        for family, kind, protocol, _, where in found:
-            if time.monotonic() >= deadline:
-                break
-            made = socket.socket(family, kind, protocol)
-            made.settimeout(max(0.001, deadline - time.monotonic()))
-            try:
-                made.connect(where)
-            except OSError as error:
-                made.close()
-                failure = error
-            else:
-                return made
-        raise failure
+        return connected(found, lambda: deadline - time.monotonic())
 
     def _explained(self, error: Exception, known: Credentials, *, late: bool) -> Undelivered:
         if self._aborted:

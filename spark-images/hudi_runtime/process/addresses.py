@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _METADATA = frozenset(
@@ -62,3 +62,25 @@ def resolved(host: str, port: int, *, refused: Callable[[Address], bool] = forbi
 def text(info: tuple[Any, ...]) -> str:
     """The address of an entry of `resolved`, without the zone of a link-local one."""
     return str(info[-1][0]).partition("%")[0]
+
+
+def connected(found: Iterable[Any], seconds_left: Callable[[], float]) -> socket.socket:
+    """Connect to the first of these addresses (of :func:`resolved`) that accepts.
+
+    ``seconds_left``: time for the next try; without any there is none. Raises OSError.
+    """
+    failure: OSError = TimeoutError()
+    for family, kind, protocol, _, where in found:
+        left = seconds_left()
+        if left <= 0:
+            break
+        made = socket.socket(family, kind, protocol)
+        made.settimeout(max(0.001, left))
+        try:
+            made.connect(where)
+        except OSError as error:
+            made.close()
+            failure = error
+        else:
+            return made
+    raise failure

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from hudi_contract.outcomes import FailureClass
 from hudi_runtime.job.job import KafkaRegistry
-from hudi_runtime.process.addresses import Address, NotResolved, Refused, forbidden, resolved
+from hudi_runtime.process.addresses import Address, NotResolved, Refused, connected, forbidden, resolved
 from hudi_runtime.process.errors import RuntimeFailure, UserCodeError
 
 WHERE = "source.kafka.value.registry"
@@ -127,18 +127,7 @@ def _get(registry: KafkaRegistry, path: str, refused: Callable[[Address], bool])
 
 def _connected(host: str, port: int, refused: Callable[[Address], bool]) -> socket.socket:
     """Connect to an address that was checked."""
-    failure: OSError = TimeoutError()
-    for family, kind, protocol, _, where in resolved(host, port, refused=refused):
-        made = socket.socket(family, kind, protocol)
-        made.settimeout(TIMEOUT_SECONDS)
-        try:
-            made.connect(where)
-        except OSError as error:
-            made.close()
-            failure = error
-        else:
-            return made
-    raise failure
+    return connected(resolved(host, port, refused=refused), lambda: TIMEOUT_SECONDS)
 
 
 def _credentials(folder: str) -> tuple[dict[str, str], str | None]:
