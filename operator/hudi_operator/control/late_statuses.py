@@ -2,8 +2,8 @@
 
 A status that only tells how a driver starts (`plan/writers/starting_status.py`) is written together
 with the one that says that the driver is registered, after :data:`LATE_SECONDS` at the latest.
-Until then this process goes on as if it had been written: each live look has it in place of the
-status that was read, as long as nobody has changed the object. Another operator finds the object as
+Until then this process treats it as written: each live look has it in place of the status that was
+read, as long as nobody has changed the object. Another operator finds the object as
 it would if this one had ended before that write, and notes the same again.
 """
 
@@ -42,7 +42,7 @@ class LateStatuses:
     def may_wait(self, key: Key, action: act.UpdateStatus) -> bool:
         """Whether this status is left for later; it is noted then.
 
-        One that is not has what was noted before, and replaces it.
+        A status that may not wait contains what was noted before, and replaces it.
         """
         if action.kind != naming.WRITER_KIND:
             return False

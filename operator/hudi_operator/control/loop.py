@@ -26,10 +26,10 @@ from hudi_operator.control.telling import only_tells
 from hudi_operator.control.timers import Timers
 from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.model.facts import Observed
+from hudi_operator.model.facts import Observed, PodFacts
 from hudi_operator.model.ports import Conflict, Fatal, LeaseLost, Retryable
 from hudi_operator.plan.core import actions as act
-from hudi_operator.plan.writers import awaited, deadlines
+from hudi_operator.plan.writers import awaited, deadlines, executors_missing
 
 JsonDict = dict[str, Any]
 LOG = logging.getLogger("hudi_operator.control")
@@ -227,22 +227,17 @@ class Reconciler:
 
 
 def is_quiet(observed: Observed) -> bool:
-    """True when no writer is about to start or to end, nothing is being settled and no timer runs.
+    """True when no writer is about to start or end, nothing is being settled, no timer counts.
 
     Then every change comes with an event: also the end of a lease and of a pod, and a lock that is
     held for long (`held_locks`).
     """
-    moving = any(
-        pod.labels.get(naming.LABEL_ROLE) != naming.ROLE_AGENT
-        and naming.EVIDENCE_FINALIZER in pod.finalizers
-        and (pod.phase != "Running" or pod.deleting)
-        for pod in observed.pods
-    )
+    moving = any(naming.EVIDENCE_FINALIZER in pod.finalizers and _moves(pod) for pod in observed.pods)
     due = any(
         each.spec is not None and deadlines.is_pending(observed, each.obj, each.spec)
         for each in observed.objects.writer_specs
     )
-    return not (due or _settles(observed) or moving or observed.timers or _service_due(observed)) and all(
+    return not (due or _settles(observed) or moving or _counts(observed) or _service_due(observed)) and all(
         _at_rest(writer, observed.now_ms) for writer in observed.writers
     )
 
@@ -251,6 +246,30 @@ def _settles(observed: Observed) -> bool:
     """True when an incarnation is being settled, or when that is not known."""
     return observed.etcd is None or any(
         stored.read(SettleRecord).phase is not Phase.Settled for stored in observed.etcd.settles.values()
+    )
+
+
+def _moves(pod: PodFacts) -> bool:
+    """True for a driver or an executor that starts, ends or has ended.
+
+    An executor that is Pending may be so for hours. Its node comes with an event.
+    """
+    role = pod.labels.get(naming.LABEL_ROLE)
+    if role == naming.ROLE_AGENT:
+        return False
+    waits = role == naming.ROLE_EXECUTOR and pod.phase == "Pending"
+    return pod.deleting or not (pod.phase == "Running" or waits)
+
+
+def _counts(observed: Observed) -> bool:
+    """True when a timer runs by which something is decided.
+
+    That executors are missing has been reported: a pod of theirs comes with an event, and the
+    question why is asked again at a later look.
+    """
+    return any(
+        not (name.startswith(executors_missing.TIMER) and age >= executors_missing.MISSING_SECONDS)
+        for name, age in observed.timers.items()
     )
 
 

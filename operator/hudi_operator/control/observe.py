@@ -223,7 +223,7 @@ class Observer:
         read = await self._read_etcd(seen.table, spec, agent)
         if read.facts is None or etcd_uids(read.facts) - {pod.uid for pod in seen.pods}:
             return None
-        if worth_knowing(spec, agent, seen.pods):
+        if self._worth_knowing(key, spec, agent, seen.pods):
             return None
         try:
             tried = await self._trial(seen.table, spec, read.facts, agent)
@@ -475,10 +475,13 @@ class Observer:
         unused = any(not self._index.of_agent(namespace, other) for other in agents - {agent})
         self._wide.taken(key, shown_more=bool(bare) or unused)
 
+    def _worth_knowing(self, key: Key, spec: TableSpec, agent: str, pods: Iterable[PodFacts]) -> bool:
+        return worth_knowing(spec, agent, pods, used=lambda other: bool(self._index.of_agent(key[0], other)))
+
     async def _sibling_tables(
         self, key: Key, spec: TableSpec | None, agent: str, pods: Iterable[PodFacts]
     ) -> SiblingTables:
-        if spec is None or not worth_knowing(spec, agent, pods):
+        if spec is None or not self._worth_knowing(key, spec, agent, pods):
             return SiblingTables()
         return await read_sibling_tables(
             key,

@@ -33,10 +33,18 @@ class SiblingTables:
     evidence_needed: frozenset[str] | None = None
 
 
-def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts]) -> bool:
-    """False in the usual case: one agent pod, which runs and serves this table."""
+def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts], *, used: Callable[[str], bool]) -> bool:
+    """False in the usual case: there are no agent pods to decide about.
+
+    This table's agent has one pod, which runs. The other agents among the ``pods`` have HudiTables
+    of their own, which look after them.
+
+    ``used``: whether the watches know a HudiTable that an agent serves.
+    """
     agents = [pod for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
-    usual = len(agents) <= 1 and all(pod.labels.get(naming.LABEL_AGENT) == agent and not leaving(pod) for pod in agents)
+    own = [pod for pod in agents if pod.labels.get(naming.LABEL_AGENT) == agent]
+    others = {pod.labels.get(naming.LABEL_AGENT, "") for pod in agents} - {agent}
+    usual = len(own) <= 1 and not any(leaving(pod) for pod in own) and all(used(other) for other in others)
     return bool(agents) and (table.ref.deleting or not usual)
 
 

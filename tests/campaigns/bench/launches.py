@@ -22,11 +22,13 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hudi_contract import naming
 from hudi_contract.words import WriterState
+from hudi_operator.manifests import asked_executor
 from tests.campaigns.bench.services import OUT, at, machine
 from tests.support import ROOT
 from tests.support.evidence import commit
@@ -138,6 +140,35 @@ class Costs:
         return int(status.partition("VmRSS:")[2].split()[0]) // 1024
 
 
+def executor(made: World, driver: JsonDict) -> JsonDict:
+    """An executor of a driver, as Spark makes it, which runs."""
+    meta = driver["metadata"]
+    files = made.get("configmaps", meta["name"])
+    assert files is not None
+    pod = asked_executor.executor_pod(files["data"], namespace=made.namespace, driver=meta["name"], uid=meta["uid"])
+    stored = made.cluster.request("POST", made.path("pods", group="/api/v1"), pod)
+    assert stored is not None
+    made.run_pod(stored)
+    return stored
+
+
+@dataclass(frozen=True)
+class Running:
+    """What a driver that runs has in etcd, and its executor."""
+
+    table: str
+    inc: str
+    executor: JsonDict
+
+    def leaves(self, made: World) -> None:
+        """The end of its JVM: the executor is deleted, and the registration."""
+        made.end_pod(self.executor, exit_code=0)
+        path = made.path("pods", self.executor["metadata"]["name"], group="/api/v1")
+        made.cluster.request("DELETE", path, {"gracePeriodSeconds": 0})
+        made.etcd.delete(made.key(self.table, f"writer/{self.inc}"))
+        made.etcd.delete(made.key(self.table, f"alive/{self.inc}"))
+
+
 def load() -> list[JsonDict]:
     """The runs that were kept."""
     return list(json.loads(RAW.read_text())) if RAW.exists() else []
@@ -184,11 +215,13 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
         pods = {pod["metadata"]["labels"][naming.LABEL_WRITER]: pod for pod in made.pods("driver")}
         assert len(pods) == writers, "one pod for each writer"
 
-        def runs(name: str) -> None:
+        def runs(name: str) -> Running:
             made.run_pod(pods[name])
-            made.register(ids[f"t-{int(name[2:]) % tables}"], pods[name], lease_seconds=7200)
+            table = ids[f"t-{int(name[2:]) % tables}"]
+            inc = made.register(table, pods[name], lease_seconds=7200)
+            return Running(table, inc, executor(made, pods[name]))
 
-        list(many.map(runs, pods))
+        running = dict(zip(pods, many.map(runs, pods), strict=True))
     wait_for(
         "running",
         lambda: _all(made, "hudiwriters", lambda s: s.get("state") == WriterState.RUNNING) == writers,
@@ -208,6 +241,7 @@ def measure(made: World, *, writers: int, tables: int, rest: float, ends: int) -
     for name in list(pods)[:ends]:
         pod = made.get("pods", pods[name]["metadata"]["name"])
         assert pod is not None
+        running[name].leaves(made)
         made.end_pod(pod, exit_code=0, message=SUCCEEDED)
         began = time.monotonic()
         while _state(made, name) != WriterState.SUCCEEDED:

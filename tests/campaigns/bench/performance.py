@@ -260,11 +260,10 @@ def _launches(runs: list[JsonDict]) -> list[str]:
     lines = [
         "## Many writers",
         "",
-        "The operator is a process; API server, controller-manager and etcd are real; kubelet, drivers and agent are",
-        "played. All writers are in one namespace and are created by one client. *At rest* all of them run and",
-        "nothing happens; each asks for an executor, and no executor is played, so the operator looks for the missing",
-        "ones: a table at rest costs less than this. *End to status*: one pod after the other ends. One run each, so",
-        "nothing is known of the spread.",
+        "The operator is a process; API server, controller-manager and etcd are real; kubelet, drivers, executors and",
+        "agents are played. All writers are in one namespace and are created by one client. *At rest* each of them",
+        "runs with its executor, and nothing happens. *End to status*: one writer after the other ends: its executor,",
+        "its registration, its pod. One run each, so nothing is known of the spread.",
         "",
         "| writers | tables | launches/min | processor s each | API writes each, to Running | reads each "
         "| at rest: % of a core | MiB | reads/s | end to status p50 | longest | load before |",

@@ -19,6 +19,14 @@ PROGRAMS = (
         f"{_HUDI}::test_threads_that_go_on_end_with_main",
     ),
     mutation(
+        "threads-of-a-program-take-the-lock",
+        "F626",
+        "what a program has left running has the lock when its session would leave",
+        j("Session", "            instants.requireLockNeeded();\n"),
+        t("AcquireTest.whatAnEndedProgramHasLeftRunningTakesNoLock"),
+        f"{_HUDI}::test_threads_that_go_on_end_with_main",
+    ),
+    mutation(
         "only-what-is-named-is-counted",
         "F626",
         "commits of a program that passes no metadata are in no status",

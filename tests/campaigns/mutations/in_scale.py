@@ -7,6 +7,7 @@ from __future__ import annotations
 from tests.campaigns.mutations.in_settling import ATTEMPTS, o
 from tests.campaigns.mutations.mutation import mutation
 
+MISSING = "tests/tiers/unit/plan/writers/test_executors_missing.py"
 OBSERVE = "tests/tiers/unit/control/test_observe.py"
 MEMORY = "tests/tiers/unit/control/test_memory.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
@@ -367,6 +368,27 @@ SCALE = (
         "each look at a table of a dead agent reads the keys of all its other tables",
         o("control/sibling_tables", "while left and not asked <= found:", "while left:"),
         f"{OBSERVE}::test_who_holds_a_dead_agents_pod_is_read_first_and_all_before_it_goes",
+    ),
+    mutation(
+        "a-second-agent-is-everybodys-matter",
+        "F623",
+        "each wide look at a table of a namespace with two agents reads all its other tables",
+        o("control/sibling_tables", "all(used(other) for other in others)", "not others"),
+        f"{OBSERVE}::test_a_wide_look_beside_a_second_agent_reads_no_other_table",
+    ),
+    mutation(
+        "nobodys-agent-is-nobodys-matter",
+        "F623 F265",
+        "no look ends an agent that no table uses any more",
+        o("control/sibling_tables", " and all(used(other) for other in others)"),
+        f"{OBSERVE}::test_a_wide_look_beside_a_second_agent_reads_no_other_table",
+    ),
+    mutation(
+        "a-full-cluster-is-never-at-rest",
+        "F624",
+        "a table is looked at every few seconds while one of its executors waits for a node",
+        o("control/loop", ' and pod.phase == "Pending"', ' and pod.phase == "Running"'),
+        f"{MISSING}::test_a_full_cluster_costs_no_look_every_few_seconds",
     ),
     mutation(
         "who-cannot-be-read-needs-nothing",

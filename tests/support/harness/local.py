@@ -335,6 +335,8 @@ class World:
         self._children: list[Process | subprocess.Popen[bytes]] = []
         self._spark: Any = None
         self.tables: set[str] = set()
+        self._made_by: dict[str, str] = {}
+        """File of tests by path of a table that it has made."""
         self.written: dict[str, Path] = {}
         """Tables for which a writer was started, and their folders."""
         self._config = OperatorConfig(allowed_schemes=("s3a", "file", "hdfs", "gs"))
@@ -481,6 +483,9 @@ class World:
         }
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
         made = Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))
+        by = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
+        other = self._made_by.setdefault(path, by)
+        assert other == by, f"{name} is a table of {other} already: this world is shared, take another name"
         self.tables.add(made.id)
         return made
 

@@ -303,13 +303,21 @@ class Player:
         if world.table is None:
             world.make_table(**copy.deepcopy(self.table))
         self._attest()
-        world.run(self._over, seconds=400 + self._pause())
+        self._come_to_an_end()
         world.settle_down()
         assert "lock" not in world.kv, "the lock is left (I6)"
         left = [key for key in world.kv if "instant/" in key]
         assert not left, f"{left} are left (I6)"
         if self.kind == "bootstrap" and not self.deleted_table:
             assert len(world.bootstrapped) == 1, f"the table was bootstrapped {len(world.bootstrapped)} times"
+
+    def _come_to_an_end(self) -> None:
+        seconds = 400 + self._pause()
+        if self.world.passes(self._over, seconds):
+            return
+        if any(w["metadata"].get("deletionTimestamp") for w in self.world.writers.values()):
+            self._attest_what_is_named()
+        self.world.run(self._over, seconds=seconds)
 
     def _pause(self) -> int:
         """Seconds until the agent repeats a bootstrap after this number of failures."""

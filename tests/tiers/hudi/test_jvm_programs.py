@@ -302,7 +302,6 @@ def test_a_program_that_fails(world: World, agent: Process, jars: dict[str, Path
     table.audited([(1, "a", "v", 1)])
 
 
-@pytest.mark.extra
 def test_threads_that_go_on_end_with_main(world: World, agent: Process, jars: dict[str, Path]) -> None:
     """F626: whatever they have committed is counted, and nothing is committed afterwards."""
     table = created(world, agent, "goes-on")
@@ -314,16 +313,13 @@ def test_threads_that_go_on_end_with_main(world: World, agent: Process, jars: di
     assert "mine.Ends has ended, and its thread endless goes on" in writer.log()
     assert writer.inc not in table.names("writer/"), writer.log()[-6000:]
     assert not table.names("instant/")
-    table.audited(
-        [(1, "a", "v", 1), *((i, f"p{i}", "v", 1) for i in range(2, told["commits"] + 1))],
-        without={"stray": "a write that is refused before its instant begins leaves Hudi's heartbeat file"},
-    )
+    table.audited([(1, "a", "v", 1), *((i, f"p{i}", "v", 1) for i in range(2, told["commits"] + 1))])
 
 
 @pytest.mark.unfinished("the JVM is gone, and nobody plays the operator that settles it")
 def test_a_jvm_that_ends_is_no_success(world: World, agent: Process, jars: dict[str, Path]) -> None:
     """With exit code 0, too: what was committed is not known to its runtime."""
-    table = created(world, agent, "halts")
+    table = created(world, agent, "program-halts")
     writer = program(table, jars["ends"], "mine.Ends", table.path, "halts")
     assert writer.wait() != 0
     told = writer.termination()

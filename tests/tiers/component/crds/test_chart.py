@@ -152,6 +152,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "agentAnnotations": {},
         "tmpSizeLimit": "64Gi",
         "userIds": "Image",
+        "mavenMirror": "",
     }
     from hudi_operator.model.config import OperatorConfig
 

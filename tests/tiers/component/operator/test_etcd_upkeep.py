@@ -306,6 +306,8 @@ def refused(config: EtcdConfig, id: str) -> str:
 def left(three: Members) -> Iterator[Etcd]:
     """A released table, a table of a HudiTable, and a trial."""
     etcd = three.all[0]
+    etcd.ctl("root", "del", "--prefix", "/hudi/control/")
+    etcd.ctl("root", "del", "--prefix", "/hudi/tables/")
     etcd.put(f"/hudi/control/{OTHER}/gate", RELEASED, identity="operator")
     etcd.put(f"/hudi/tables/{OTHER}/clock", {"value": "20260101000000000"})
     etcd.put(f"/hudi/tables/{OTHER}/settle/inc-1", {"phase": "Settled"})

@@ -549,6 +549,24 @@ def test_an_agent_that_no_table_uses_is_seen_by_the_next_table() -> None:
     assert "unused" in ports.look()
 
 
+def test_a_wide_look_beside_a_second_agent_reads_no_other_table() -> None:
+    """F623: looks at N tables, whose executors are missing, would read N tables each."""
+    ports = Pods().rested()
+
+    def in_use() -> frozenset[str] | None:
+        ports.read.clear()
+        return asyncio.run(ports.observer.observe(("ns", "flights"))).agents_in_use
+
+    ports.there = [DRIVER, OWN, OTHER]
+    assert in_use() is None, "the table that uses the second agent looks after its pod"
+    assert {WIDE, AGENTS} <= {*ports.read}
+    ports.there[1] = replace(OWN, phase="Failed")
+    assert in_use() is not None, "its own agent has ended"
+    ports.there[1] = OWN
+    ports.index.remove(("ns", "b"))
+    assert in_use() is not None, "nobody else looks after that pod"
+
+
 class Defaulted(Ports):
     """The namespace has defaults, which somebody creates just before a HudiWriter."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
+from hudi_operator.control.loop import is_quiet
 from hudi_operator.model.facts import ExecutorAnswer
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.table import plan_table
@@ -106,6 +107,24 @@ def test_the_api_server_is_asked_again_while_they_are_missing() -> None:
     world.executors_refused = ExecutorAnswer(message="a webhook has side effects")
     passes(world, 35)
     assert "the API server cannot be asked why: a webhook has side effects" in said(world)[2]
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_a_full_cluster_costs_no_look_every_few_seconds(pending: bool) -> None:
+    """F624: hundreds of writers may wait for their executors for hours."""
+    world = running_world(made=0)
+    if pending:
+        world.schedulable = False
+        add_executor(world, 0, phase="Pending", node="")
+        add_executor(world, 1, phase="Pending", node="")
+    passes(world, 15)
+    assert not is_quiet(world.observe()), "it is to be reported after 20 s"
+    passes(world, 10)
+    assert said(world)[0] == "True"
+    assert is_quiet(world.observe())
+    if pending:
+        world.pods[next(name for name in world.pods if name.endswith("-exec-0"))].phase = "Failed"
+        assert not is_quiet(world.observe()), "an executor that has ended is evidence"
 
 
 def test_what_was_known_is_said_until_it_is_known_again() -> None:

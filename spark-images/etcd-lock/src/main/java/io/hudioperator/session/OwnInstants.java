@@ -348,6 +348,18 @@ public final class OwnInstants {
         over = true;
     }
 
+    /**
+     * Called before the lock is acquired. After {@link #end} it is for instants only that have
+     * begun. A thread that a program has left running would otherwise have it again and again, and
+     * while it has it, this session cannot leave (F626).
+     */
+    void requireLockNeeded() {
+        if (over && pending.isEmpty()) {
+            throw ErrorCode.NOT_OWNER.exception(
+                    "the program has ended, and what it has left running may not begin a write");
+        }
+    }
+
     /** The instants that the program of this driver has completed. */
     Set<String> completed() {
         return Collections.unmodifiableSet(completed);

@@ -223,24 +223,29 @@ public final class Session {
             lastOwner = "another thread of this process";
             return false;
         }
-        boolean acquired = false;
         acquiring = true;
+        try {
+            instants.requireLockNeeded();
+            return acquireInTurn(nanos - (System.nanoTime() - start), storage, again);
+        } finally {
+            lastLockWait = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+            acquiring = false;
+            if (held == null) {
+                turn.release();
+            }
+        }
+    }
+
+    private boolean acquireInTurn(long nanos, TableStorage storage, boolean again) throws InterruptedException {
         try (Acquisition acquisition = new Acquisition(etcd, protocol, keys, me, liveness, again, this::gateRead)) {
-            LockProtocol.Acquired lock = acquisition.run(nanos - (System.nanoTime() - start));
+            LockProtocol.Acquired lock = acquisition.run(nanos);
             lastOwner = acquisition.lastOwner() == null
                     ? ""
                     : acquisition.lastOwner().value();
             if (lock != null) {
                 enter(lock, acquisition.gate(), storage);
-                acquired = true;
             }
-            return acquired;
-        } finally {
-            lastLockWait = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
-            acquiring = false;
-            if (!acquired) {
-                turn.release();
-            }
+            return lock != null;
         }
     }
 

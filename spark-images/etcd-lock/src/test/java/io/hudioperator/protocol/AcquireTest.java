@@ -68,6 +68,23 @@ class AcquireTest {
         b.release();
     }
 
+    /** F626: while one of its threads has the lock, a session cannot leave. */
+    @Test
+    void whatAnEndedProgramHasLeftRunningTakesNoLock() throws Exception {
+        Session session = table.session("ns.a");
+        String instant = "20260101000000001";
+        assertTrue(table.acquire(session));
+        session.instants().beforeRequested(instant, "commit");
+        session.release();
+        session.programEnded();
+        assertTrue(table.acquire(session), "what has begun may end");
+        session.release();
+        assertTrue(session.abandon(instant));
+        assertCode(ErrorCode.NOT_OWNER, assertThrows(HoodieException.class, () -> table.acquire(session)));
+        assertNull(table.lock());
+        assertTrue(session.close());
+    }
+
     @Test
     void aLockThatIsTakenOnTheWayStaysWhereItIs() {
         Session session = table.session("ns.a");
