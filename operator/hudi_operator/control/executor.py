@@ -151,21 +151,24 @@ class Executor:
             self._questions.keep(key, observed)
             context.waiting.update(a for a, one in made.items() if self._refusals.wait(key, a, one.digest))
             await self._withdraw_unmade(context, plan, {*taken, *context.waiting})
-            for action in plan.actions:
-                self._check_leader()
-                attempt = attempt_of(action)
-                if isinstance(action, act.EmitEvent):
-                    events.append(action)
-                elif (
-                    not context.writes.withhold(action, last=context.observed.table is None)
-                    and attempt not in taken
-                    and attempt not in context.waiting
-                    and not context.foreign_files & made.get(attempt, NOTHING).files
-                ):
-                    await self._attempted(context, action, attempt, made.get(attempt, NOTHING).digest)
-            for late in self.statuses.due(key):
-                self._check_leader()
-                await self._attempted(context, late, "", "")
+            try:
+                for action in plan.actions:
+                    self._check_leader()
+                    attempt = attempt_of(action)
+                    if isinstance(action, act.EmitEvent):
+                        events.append(action)
+                    elif (
+                        not context.writes.withhold(action, last=context.observed.table is None)
+                        and attempt not in taken
+                        and attempt not in context.waiting
+                        and not context.foreign_files & made.get(attempt, NOTHING).files
+                    ):
+                        await self._attempted(context, action, attempt, made.get(attempt, NOTHING).digest)
+            except Retryable:
+                # What fails may fail for hours, and these have waited for long enough.
+                await self._write_late(context)
+                raise
+            await self._write_late(context)
             for attempt in made.keys() - context.waiting:
                 self._refusals.passed(key, attempt)
             if context.refused:
@@ -176,6 +179,12 @@ class Executor:
         finally:
             await self._tell(context, events)
         return context.done
+
+    async def _write_late(self, context: Context) -> None:
+        """Write the statuses that no action of the plan has replaced, and that are due."""
+        for late in self.statuses.due(context.key):
+            self._check_leader()
+            await self._attempted(context, late, "", "")
 
     async def _attempted(self, context: Context, action: act.Action, attempt: str, digest: str) -> None:
         """Perform one action.

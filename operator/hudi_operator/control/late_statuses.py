@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hudi_contract import naming
@@ -52,13 +52,18 @@ class LateStatuses:
         if action.waits and now - since < LATE_SECONDS:
             self._known.setdefault(key, {})[action.name] = _Late(action, since)
             return True
-        self._drop(key, action.name)
         return False
+
+    def written(self, key: Key, action: act.UpdateStatus) -> None:
+        """A status was written, so that none waits. One whose write failed is kept until then."""
+        if action.kind == naming.WRITER_KIND:
+            self._drop(key, action.name)
 
     def known(self, key: Key, writers: Iterable[JsonDict]) -> Iterator[JsonDict]:
         """The HudiWriters of a live look, with the statuses that wait.
 
-        One that is gone or was changed since has none.
+        One that is gone has none. One that somebody has changed since keeps what cannot be found
+        out again when the pod is gone: the pod's uid (F23, F625).
         """
         left = dict(self._known.get(key, {}))
         for obj in writers:
@@ -68,10 +73,19 @@ class LateStatuses:
             elif str(obj["metadata"].get("resourceVersion", "")) == late.action.resource_version:
                 yield {**obj, "status": late.action.status}
             else:
-                self._drop(key, late.action.name)
-                yield obj
+                yield self._noted_anew(key, obj, late)
         for name in left:
             self._drop(key, name)
+
+    def _noted_anew(self, key: Key, obj: JsonDict, late: _Late) -> JsonDict:
+        changed = _with_pod(obj, late.action.status)
+        if changed is obj:
+            self._drop(key, late.action.name)
+            return obj
+        version = str(obj["metadata"]["resourceVersion"])
+        action = replace(late.action, resource_version=version, status=changed["status"])
+        self._known[key][action.name] = _Late(action, late.since)
+        return changed
 
     def due(self, key: Key) -> list[act.UpdateStatus]:
         """The statuses that must not wait any longer."""
@@ -92,3 +106,15 @@ class LateStatuses:
         known.pop(name, None)
         if not known:
             self._known.pop(key, None)
+
+
+def _with_pod(obj: JsonDict, noted: JsonDict) -> JsonDict:
+    """The HudiWriter with the pod's uid of its last attempt; itself when it needs none."""
+    status = obj.get("status") or {}
+    attempts, told = status.get("attempts") or [], noted.get("attempts") or []
+    if not attempts or not told or attempts[-1].get("podUID") or not told[-1].get("podUID"):
+        return obj
+    if any(attempts[-1].get(name) != told[-1].get(name) for name in ("number", "startTime")):
+        return obj
+    last = {**attempts[-1], "podUID": told[-1]["podUID"]}
+    return {**obj, "status": {**status, "attempts": [*attempts[:-1], last]}}

@@ -150,7 +150,7 @@ class Reconciler:
             await self._executor.report(observed, str(error))
             # Nobody waits longer for a lock, or for a writer that is silent, because something else
             # was refused (F430).
-            urgent = _settles(observed) or bool(observed.timers)
+            urgent = _settles(observed) or _counts(observed)
             error.delay = max(plan.requeue_seconds, 1.0 if urgent else 5.0)
             raise
         finally:

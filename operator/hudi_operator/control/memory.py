@@ -148,6 +148,10 @@ class Memory:
         self._pods.read(groups, found, began)
         self._looks[key] = replace(observed, pods=(), etcd=None)
 
+    def has_table(self, key: Key) -> bool:
+        """Whether a HudiTable is known: a look that found none has not been followed by one."""
+        return bool(self._tables.of((_TABLE, key)))
+
     def agents(self, namespace: str) -> set[str]:
         """Names of the agents that have pods in a namespace."""
         return {pod.labels.get(naming.LABEL_AGENT, "") for pod in self._pods.of((_AGENTS, namespace))}

@@ -46,7 +46,7 @@ from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
 from hudi_operator.plan.core import trial
 from hudi_operator.plan.fencing import absence
-from hudi_operator.plan.writers import event_log, source_tables
+from hudi_operator.plan.writers import event_log, executors_missing, source_tables
 
 JsonDict = dict[str, Any]
 
@@ -203,6 +203,8 @@ class Observer:
             known_cluster_id=read.facts.cluster_id if read.facts is not None else "",
         )
         self._memory.learn(key, observed, began=began, agent="" if wide else agent)
+        if table is None and not self._memory.has_table(key):
+            self._index.remove(key)  # the event of its deletion was lost
         return observed
 
     async def glance(self, key: Key) -> Observed | None:
@@ -414,7 +416,10 @@ class Observer:
         (namespace, name), (spec, error) = key, objects.table_spec
         wide = terminating or self._is_wide(key, objects, agent)
         pods = await self._pods(namespace, name, "" if wide else agent)
-        if not wide and absence.in_pods(objects, pods.values()):
+        ages = self._timers.ages(key)
+        if not wide and absence.in_pods(
+            objects, pods.values(), reports=lambda pod: executors_missing.reports(pod, ages)
+        ):
             wide, pods = True, {**pods, **await self._pods(namespace, name, "")}
         if wide:
             await self._list_widely(key, objects, pods, agent=agent)

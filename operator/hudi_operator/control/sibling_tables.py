@@ -13,11 +13,11 @@ from typing import Any
 from hudi_contract import naming
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.queue import Key
-from hudi_operator.model import doubts
+from hudi_operator.model import containers, doubts
 from hudi_operator.model.facts import PodFacts
 from hudi_operator.model.objects import read_whole
 from hudi_operator.model.ports import EtcdPort, Fatal, KubernetesPort, Retryable
-from hudi_operator.plan.agent.agent_pods import leaving, needed_uids
+from hudi_operator.plan.agent.agent_pods import KEPT_AGENT_PODS, leaving, needed_uids
 from hudi_operator.plan.requests import catalogs, restores
 
 JsonDict = dict[str, Any]
@@ -36,16 +36,27 @@ class SiblingTables:
 def worth_knowing(table: TableSpec, agent: str, pods: Iterable[PodFacts], *, used: Callable[[str], bool]) -> bool:
     """False in the usual case: there are no agent pods to decide about.
 
-    This table's agent has one pod, which runs. The other agents among the ``pods`` have HudiTables
-    of their own, which look after them.
+    This table's agent has one pod, which runs, and objects of earlier ones that are kept. The other
+    agents among the ``pods`` have HudiTables of their own, and no evidence that waits to be
+    dropped: a table that gives way to another one of its path does not look after its agent.
 
     ``used``: whether the watches know a HudiTable that an agent serves.
     """
     agents = [pod for pod in pods if pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT]
     own = [pod for pod in agents if pod.labels.get(naming.LABEL_AGENT) == agent]
     others = {pod.labels.get(naming.LABEL_AGENT, "") for pod in agents} - {agent}
-    usual = len(own) <= 1 and not any(leaving(pod) for pod in own) and all(used(other) for other in others)
+    usual = (
+        len(own) <= KEPT_AGENT_PODS
+        and sum(not _kept(pod) for pod in own) <= 1
+        and not any(leaving(pod) and not _kept(pod) for pod in agents)
+        and all(used(other) for other in others)
+    )
     return bool(agents) and (table.ref.deleting or not usual)
+
+
+def _kept(pod: PodFacts) -> bool:
+    """Whether only the object is left, for its logs."""
+    return containers.ended(pod) and not pod.deleting and naming.EVIDENCE_FINALIZER not in pod.finalizers
 
 
 async def read_sibling_tables(

@@ -37,6 +37,7 @@ class StatusWrites:
         await self._kubernetes.replace_status(
             action.kind, action.namespace, action.name, resource_version=action.resource_version, status=action.status
         )
+        self._late.written(key, action)
         return True
 
     def due(self, key: Key) -> list[act.UpdateStatus]:

@@ -23,7 +23,7 @@ The number in a cell refers to the test below that shows it, with the real Hudi,
 run" means that no test shows the cell, even if the protocol implies a result; "not run [n]" that
 test n exists, but no run of it is on record. Each test is followed by the run that contains it
 (`make test-all`, or every change: the list of `make test` and CI, which begin no test of component
-and hudi after 55 minutes and so may leave it out), and by its last outcome that was noted, with day
+and hudi after 37 minutes and so may leave it out), and by its last outcome that was noted, with day
 and commit ([last-run.md](../results/last-run.md)). All of this is
 of Hudi 1.2.0, the only release that was run. That a writer whose image has another release than
 the gate says is refused is asserted by `RegistrationTest`, by the simulation and, with processes, by

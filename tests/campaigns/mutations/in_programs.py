@@ -22,7 +22,11 @@ PROGRAMS = (
         "threads-of-a-program-take-the-lock",
         "F626",
         "what a program has left running has the lock when its session would leave",
-        j("Session", "            instants.requireLockNeeded();\n"),
+        j(
+            "Session",
+            "            instants.requireLockNeeded();\n            acquiring = true;\n",
+            "            acquiring = true;\n",
+        ),
         t("AcquireTest.whatAnEndedProgramHasLeftRunningTakesNoLock"),
         f"{_HUDI}::test_threads_that_go_on_end_with_main",
     ),

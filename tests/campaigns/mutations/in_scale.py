@@ -8,6 +8,7 @@ from tests.campaigns.mutations.in_settling import ATTEMPTS, o
 from tests.campaigns.mutations.mutation import mutation
 
 MISSING = "tests/tiers/unit/plan/writers/test_executors_missing.py"
+LATE = "tests/tiers/unit/control/test_late_statuses.py"
 OBSERVE = "tests/tiers/unit/control/test_observe.py"
 MEMORY = "tests/tiers/unit/control/test_memory.py"
 LOOP = "tests/tiers/unit/control/test_loop.py"
@@ -382,6 +383,67 @@ SCALE = (
         "no look ends an agent that no table uses any more",
         o("control/sibling_tables", " and all(used(other) for other in others)"),
         f"{OBSERVE}::test_a_wide_look_beside_a_second_agent_reads_no_other_table",
+    ),
+    mutation(
+        "an-ended-agent-is-everybodys-matter-for-good",
+        "F623",
+        "after one failed agent, each look at its tables reads all HudiTables of the namespace",
+        o("control/sibling_tables", "sum(not _kept(pod) for pod in own) <= 1", "len(own) <= 1"),
+        f"{OBSERVE}::test_the_object_of_an_ended_agent_costs_nothing",
+    ),
+    mutation(
+        "evidence-of-a-table-that-gives-way",
+        "F623 F265",
+        "nobody drops the evidence of an agent whose only table gives way to another one of its path",
+        o("control/sibling_tables", "and not _kept(pod) for pod in agents)", "and not _kept(pod) for pod in own)"),
+        f"{OBSERVE}::test_a_wide_look_beside_a_second_agent_reads_no_other_table",
+    ),
+    mutation(
+        "a-table-that-is-gone-stays-in-the-index",
+        "F623",
+        "an agent is kept for a HudiTable whose deletion nobody was told of",
+        o(
+            "control/observe",
+            "            self._index.remove(key)  # the event of its deletion was lost\n",
+            "            pass\n",
+        ),
+        f"{OBSERVE}::test_a_table_whose_deletion_was_not_told_leaves_the_index",
+    ),
+    mutation(
+        "who-starts-misses-executors",
+        "F623",
+        "each look at a driver that waits for its first executors lists those of the namespace",
+        o("plan/writers/executors_missing", "age is not None and age >= MISSING_SECONDS / 2", "True"),
+        f"{OBSERVE}::test_executors_of_a_driver_that_has_just_started_are_not_missed",
+    ),
+    mutation(
+        "a-status-is-forgotten-before-it-is-written",
+        "F625",
+        "what waited is dropped although the write of the next status fails",
+        o(
+            "control/late_statuses",
+            "            return True\n        return False\n\n    def written",
+            "            return True\n        self._drop(key, action.name)\n        return False\n\n    def written",
+        ),
+        f"{LATE}::test_a_status_whose_write_fails_is_not_forgotten",
+    ),
+    mutation(
+        "an-edit-takes-the-pod-of-an-attempt",
+        "F625 F23",
+        "when somebody edits a HudiWriter, the uid of a pod that was to be written is forgotten",
+        o("control/late_statuses", "        if changed is obj:\n", "        if True:\n"),
+        f"{LATE}::test_the_pod_of_an_attempt_outlives_a_change_of_the_object",
+    ),
+    mutation(
+        "what-fails-keeps-late-statuses",
+        "F625",
+        "while an action fails at each look, no status that is due is written",
+        o(
+            "control/executor",
+            "                await self._write_late(context)\n                raise\n",
+            "                raise\n",
+        ),
+        f"{LATE}::test_what_fails_at_each_look_keeps_no_status_that_is_due",
     ),
     mutation(
         "a-full-cluster-is-never-at-rest",

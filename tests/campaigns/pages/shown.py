@@ -123,7 +123,7 @@ it out again, whose outcomes are in [mutations](mutations.md).
 
 * **On**: as the tests are today; S3 is versitygw; – is neither Spark nor pods.
 * **Run**: *every change* is the list of `make test` and CI, which begin no test of component and hudi
-  after 55 minutes, so that a run may leave it out (**Last** says when it was run); *test-all* is
+  after 37 minutes, so that a run may leave it out (**Last** says when it was run); *test-all* is
   `make test-all` alone, anything else is a command of its own; how many of the named tests; of those
   *in part* some parameters are left out.
 * **Last**: how many of the named tests passed when they were last run and that was noted, with

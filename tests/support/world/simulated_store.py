@@ -36,6 +36,7 @@ from hudi_operator.model.facts import (
 from hudi_operator.model.objects import Objects
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.fencing import absence
+from hudi_operator.plan.writers import executors_missing
 
 CONFIG = OperatorConfig()
 NAMESPACE = "lake"
@@ -486,11 +487,12 @@ class Store:
         found = tuple(self.pod_facts(p) for _, p in sorted(self.pods.items()))
         narrow = tuple(pod for pod in found if naming.LABEL_ROLE in pod.labels)
         due = self.wide_at is None or self.now - self.wide_at >= WIDE_SECONDS
+        ages = {name: self.now - since for name, since in self.timers.items()}
         if not (
             due
             or self.terminating
             or absence.in_objects(objects, self.timers)
-            or absence.in_pods(objects, narrow)
+            or absence.in_pods(objects, narrow, reports=lambda pod: executors_missing.reports(pod, ages))
             or (etcd is not None and absence.in_keys(etcd))
         ):
             return narrow

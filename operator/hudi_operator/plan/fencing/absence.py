@@ -15,7 +15,7 @@ Each function may return True without need, which costs a list; a wrong False wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hudi_contract import naming
 from hudi_contract.naming import EVIDENCE_FINALIZER
@@ -47,8 +47,12 @@ def in_objects(objects: Objects, timers: Iterable[str]) -> bool:
     )
 
 
-def in_pods(objects: Objects, pods: Iterable[PodFacts]) -> bool:
-    """Whether a driver or an agent ends that bears evidence, or executors of one are missing."""
+def in_pods(objects: Objects, pods: Iterable[PodFacts], *, reports: Callable[[PodFacts], bool]) -> bool:
+    """Whether a driver or an agent ends that bears evidence, or executors of one are missing.
+
+    ``reports``: whether missing executors of a driver are about to be reported, or have been. For
+    those of a driver that has just started nothing is concluded.
+    """
     known = tuple(pods)
     running: dict[str, int] = {}
     for pod in known:
@@ -57,7 +61,10 @@ def in_pods(objects: Objects, pods: Iterable[PodFacts]) -> bool:
             running[driver] = running.get(driver, 0) + 1
     wanted = _wanted(objects.writers)
     return any(
-        _ends(pod) or (_may_have_executors(pod) and running.get(pod.name, 0) < wanted.get(pod.name, 1))
+        _ends(pod)
+        or (
+            _may_have_executors(pod) and running.get(pod.name, 0) < wanted.get(pod.name, 1) and _concludes(pod, reports)
+        )
         for pod in known
         if pod.labels.get(naming.LABEL_ROLE) in _HOSTS
     )
@@ -86,6 +93,10 @@ def named_nodes(pods: Iterable[PodFacts], etcd: EtcdFacts | None) -> frozenset[s
 
 def _ends(pod: PodFacts) -> bool:
     return EVIDENCE_FINALIZER in pod.finalizers and (pod.deleting or containers.ended(pod))
+
+
+def _concludes(pod: PodFacts, reports: Callable[[PodFacts], bool]) -> bool:
+    return pod.labels.get(naming.LABEL_ROLE) == naming.ROLE_AGENT or reports(pod)
 
 
 def _may_have_executors(pod: PodFacts) -> bool:

@@ -7,13 +7,16 @@ attempt ends for it, and no retry is used up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract import naming
 from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
 from hudi_operator.model import conditions
 from hudi_operator.model.conditions import Condition
 from hudi_operator.model.containers import TERMINAL
+from hudi_operator.model.facts import PodFacts
 from hudi_operator.plan.core.actions import Action, AskExecutors, StartTimer, StopTimer
 from hudi_operator.plan.core.partial_plan import PartialPlan
 from hudi_operator.plan.core.view import Attempt, View, WriterView
@@ -45,6 +48,16 @@ class Missing:
 def timer(attempt: str) -> str:
     """Name of the timer that runs while executors of an attempt are missing."""
     return TIMER + attempt
+
+
+def reports(pod: PodFacts, timers: Mapping[str, float]) -> bool:
+    """Whether missing executors of a driver may be reported by the time this look has ended.
+
+    ``timers``: ages of the table's timers when it began, in seconds. A look takes less than half of
+    the time after which it is reported.
+    """
+    age = timers.get(timer(naming.attempt_id(pod.namespace, pod.name)))
+    return age is not None and age >= MISSING_SECONDS / 2
 
 
 def find(view: View, writer: WriterView) -> Missing | None:

@@ -15,7 +15,7 @@ from hudi_operator.control.timers import Timers
 from hudi_operator.model import conditions
 from hudi_operator.model.facts import Nodes, Observed
 from hudi_operator.model.objects import Objects
-from hudi_operator.model.ports import Fatal, LeaseLost, Refused
+from hudi_operator.model.ports import Fatal, LeaseLost, Refused, Retryable
 from hudi_operator.plan.core import actions as act
 from hudi_operator.plan.writers.starting_status import only_starts
 from tests.support.world.simulated_world import World
@@ -226,6 +226,7 @@ def test_it_waits_once_and_not_longer_with_each_addition() -> None:
     (due,) = late.due(KEY)
     assert due.status == {"new": 2}
     assert not late.may_wait(KEY, due)
+    late.written(KEY, due)
     assert late.due(KEY) == []
 
 
@@ -233,24 +234,56 @@ def test_a_status_that_does_not_wait_replaces_what_waited() -> None:
     now = [0.0]
     late = LateStatuses(lambda: now[0])
     assert late.may_wait(KEY, update(new=1))
-    assert not late.may_wait(KEY, update(waits=False, new=2))
+    final = update(waits=False, new=2)
+    assert not late.may_wait(KEY, final)
+    assert [obj["status"] for obj in late.known(KEY, [writer("1")])] == [{"new": 1}], "its write may fail"
+    late.written(KEY, final)
     now[0] = 2 * LATE_SECONDS
     assert late.due(KEY) == []
+
+
+def attempted(version: str, *, number: int = 1, **fields: Any) -> JsonDict:
+    attempts = [{"number": number, "startTime": "2026-01-01T00:00:00Z", **fields}]
+    return {**writer(version), "status": {"attempts": attempts}}
+
+
+def test_the_pod_of_an_attempt_outlives_a_change_of_the_object() -> None:
+    """F625: the pod may be gone at the next look, and nobody else has its uid."""
+    now = [0.0]
+    late = LateStatuses(lambda: now[0])
+    noted = attempted("1", podUID="uid-1", runningTime="2026-01-01T00:00:05Z")["status"]
+    assert late.may_wait(KEY, update(**noted))
+    now[0] = LATE_SECONDS - 1
+    (changed,) = late.known(KEY, [attempted("2")])
+    assert changed["status"] == attempted("2", podUID="uid-1")["status"]
+    assert late.left(KEY) == 1.0, "who changes it again and again does not put it off"
+    now[0] = LATE_SECONDS
+    (due,) = late.due(KEY)
+    assert (due.resource_version, due.status) == ("2", changed["status"])
+    another = attempted("3", number=2)
+    assert list(late.known(KEY, [another])) == [another], "another attempt has another pod"
+    assert late.left(KEY) is None
 
 
 class Statuses:
     """An API server that takes statuses."""
 
-    def __init__(self, refuses: str = "") -> None:
+    def __init__(self, refuses: str = "", fails: bool = False) -> None:
         self.taken: list[tuple[str, JsonDict]] = []
         self._refuses = refuses
+        self.fails = fails
 
     async def replace_status(
         self, _kind: str, _namespace: str, name: str, *, resource_version: str, status: Any
     ) -> None:
         if name == self._refuses:
             raise Refused("a webhook does not answer", reason="Invalid")
+        if self.fails:
+            raise Retryable("no answer")
         self.taken.append((f"{name}@{resource_version}", status))
+
+    async def put_seen(self, *_: Any, **__: Any) -> None:
+        raise Retryable("etcd has no leader")
 
 
 def executor(port: Statuses, late: LateStatuses, *, leads: bool = True) -> Executor:
@@ -282,6 +315,32 @@ def test_what_nothing_follows_is_written_when_its_time_is_over() -> None:
     assert port.taken == [("w@1", {"new": 1})]
     assert perform(made, known) == []
     assert made.statuses.late_in(KEY) is None
+
+
+def test_a_status_whose_write_fails_is_not_forgotten() -> None:
+    """F625: what was noted before is known until it is in the object."""
+    port = Statuses(fails=True)
+    late = LateStatuses(lambda: 0.0)
+    made = executor(port, late)
+    perform(made, seen(writer("1")), update(new=1))
+    with pytest.raises(Retryable):
+        perform(made, seen(*late.known(KEY, [writer("1")])), update(waits=False, new=2))
+    assert [obj["status"] for obj in late.known(KEY, [writer("1")])] == [{"new": 1}]
+    port.fails = False
+    perform(made, seen(*late.known(KEY, [writer("1")])), update(waits=False, new=2))
+    assert port.taken == [("w@1", {"new": 2})]
+    assert late.left(KEY) is None
+
+
+def test_what_fails_at_each_look_keeps_no_status_that_is_due() -> None:
+    """F625: an etcd that reads but takes no writes."""
+    now, port = [0.0], Statuses()
+    late = LateStatuses(lambda: now[0])
+    assert late.may_wait(KEY, update(new=1))
+    now[0] = LATE_SECONDS
+    with pytest.raises(Retryable):
+        perform(executor(port, late), seen(*late.known(KEY, [writer("1")])), act.PutSeen("t", "inc", {}))
+    assert port.taken == [("w@1", {"new": 1})]
 
 
 def test_a_former_leader_writes_nothing_late() -> None:

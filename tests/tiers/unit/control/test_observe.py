@@ -24,6 +24,7 @@ from hudi_operator.model.config import ConsentBindingConfig, ConsentConfig, Oper
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, PodName
 from hudi_operator.model.ports import Conflict, Fatal
 from hudi_operator.plan.fencing import collection
+from hudi_operator.plan.writers import executors_missing
 
 JsonDict = dict[str, Any]
 TABLE = {
@@ -373,6 +374,9 @@ TERMINATING = {"i": Stored({"inc": "i", "phase": "Terminating", "pod": "load-1",
 SETTLED = {"i": Stored({"inc": "i", "phase": "Settled", "pod": "load-1", "podUID": "driver"}, 1, 1)}
 
 
+COUNTED = executors_missing.timer(naming.attempt_id("ns", "load-1"))
+
+
 class Pods(Ports):
     """One writer with an executor; what was read, in its order."""
 
@@ -385,7 +389,7 @@ class Pods(Ports):
         self.writer["status"]["attempts"][0]["executors"] = 1
         self.table = TABLE
         self.clock = 0.0
-        self.timers = Timers()
+        self.timers = Timers(lambda: self.clock)
         self.index = TableIndex(CONFIG.spark_image)
         for table in (TABLE, SIBLING):
             self.index.put(table)
@@ -470,6 +474,8 @@ def _deleting(ports: Pods) -> JsonDict:
 
 def _executors_are_missing(ports: Pods) -> JsonDict:
     ports.there[1] = replace(EXECUTOR, phase="Pending")
+    ports.timers.start(("ns", "flights"), COUNTED)
+    ports.clock += executors_missing.MISSING_SECONDS
     return {}
 
 
@@ -558,13 +564,59 @@ def test_a_wide_look_beside_a_second_agent_reads_no_other_table() -> None:
         return asyncio.run(ports.observer.observe(("ns", "flights"))).agents_in_use
 
     ports.there = [DRIVER, OWN, OTHER]
+    ports.timers.start(("ns", "flights"), COUNTED)
+    ports.clock += executors_missing.MISSING_SECONDS
     assert in_use() is None, "the table that uses the second agent looks after its pod"
     assert {WIDE, AGENTS} <= {*ports.read}
     ports.there[1] = replace(OWN, phase="Failed")
     assert in_use() is not None, "its own agent has ended"
     ports.there[1] = OWN
+    ports.there[2] = replace(OTHER, phase="Failed")
+    assert in_use() is not None, "a table that gives way to another one does not drop its evidence"
+    ports.there[2] = replace(OTHER, phase="Failed", finalizers=())
+    assert in_use() is None, "only the object is left"
+    ports.there[2] = OTHER
     ports.index.remove(("ns", "b"))
     assert in_use() is not None, "nobody else looks after that pod"
+
+
+def test_the_object_of_an_ended_agent_costs_nothing() -> None:
+    """F623: it is kept for its logs, for good."""
+    ports = Pods().rested()
+    kept = [replace(OWN, name=f"{AGENT}-{n}", uid=f"kept-{n}", phase="Failed", finalizers=()) for n in range(5)]
+    ports.there += kept[:2]
+    assert asyncio.run(ports.observer.observe(("ns", "flights"))).agents_in_use is None
+    assert asyncio.run(ports.observer.glance(("ns", "flights"))) is not None
+    ports.there += kept[2:]
+    assert asyncio.run(ports.observer.observe(("ns", "flights"))).agents_in_use is not None, "these are too many"
+
+
+def test_a_table_whose_deletion_was_not_told_leaves_the_index() -> None:
+    """F623: its agent would be taken for one that is used."""
+    ports = Pods().rested()
+    ports.table = None
+    began = ports.clock
+    ports.clock += 1
+    ports.look()
+    assert ports.index.tables("ns") == [("ns", "b")]
+    ports.index.put(TABLE)
+    ports.clock = began + 2
+    ports.memory.table(TABLE, deleted=False)
+    ports.clock = began + 1  # the look began before it was made again
+    ports.look()
+    assert ("ns", "flights") in ports.index.tables("ns")
+
+
+def test_executors_of_a_driver_that_has_just_started_are_not_missed() -> None:
+    """F623: each start of a writer would list the executors of the whole namespace."""
+    ports = Pods().rested()
+    ports.there.remove(EXECUTOR)
+    ports.timers.start(("ns", "flights"), COUNTED)
+    ports.look()
+    assert WIDE not in ports.read
+    ports.clock += executors_missing.MISSING_SECONDS
+    ports.look()
+    assert WIDE in ports.read, "what is reported rests on a wide list"
 
 
 class Defaulted(Ports):

@@ -223,9 +223,9 @@ public final class Session {
             lastOwner = "another thread of this process";
             return false;
         }
-        acquiring = true;
         try {
             instants.requireLockNeeded();
+            acquiring = true;
             return acquireInTurn(nanos - (System.nanoTime() - start), storage, again);
         } finally {
             lastLockWait = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
@@ -249,7 +249,9 @@ public final class Session {
         }
     }
 
+    /** Called at each step of an acquire, which may wait for long. */
     private void gateRead(Gate gate) {
+        instants.requireLockNeeded();
         liveness.durations(Durations.of(settings, gate.json()));
     }
 
@@ -520,10 +522,13 @@ public final class Session {
     /** Waits until nothing is unresolved. Returns whether that is the case. */
     public boolean awaitQuiet(long millis) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
-        while (unresolved() && System.nanoTime() - end < 0) {
+        while (unresolved()) {
+            if (System.nanoTime() - end >= 0) {
+                return false;
+            }
             Pause.millis(POLL_MILLIS);
         }
-        return !unresolved();
+        return true; // what has begun since belongs to somebody who has begun it since
     }
 
     /**
