@@ -483,9 +483,6 @@ class World:
         }
         metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
         made = Table(self, TableSpec.from_object({"kind": "HudiTable", "metadata": metadata, "spec": spec}))
-        by = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
-        other = self._made_by.setdefault(path, by)
-        assert other == by, f"{name} is a table of {other} already: this world is shared, take another name"
         self.tables.add(made.id)
         return made
 
@@ -691,6 +688,9 @@ class World:
 
     def create(self, table: Table, *, agent: str, process: Process, pod: str = "") -> None:
         """Have the agent create the table behind a closed gate, then open the gate."""
+        by = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
+        other = self._made_by.setdefault(table.path, by)
+        assert other == by, f"{table.path} is a table of {other} already: this world is shared, take another name"
         table.gate("closed")
         self.admit_agent(table, agent, pod=pod)
         until(f"table {table.spec.ref.name} exists", lambda: table.report().get("exists"), alive=process)

@@ -28,6 +28,9 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.apache.hudi.exception.HoodieException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -83,6 +86,26 @@ class AcquireTest {
         assertCode(ErrorCode.NOT_OWNER, assertThrows(HoodieException.class, () -> table.acquire(session)));
         assertNull(table.lock());
         assertTrue(session.close());
+    }
+
+    /** F626: it waits since before the end of the program, and may wait for minutes. */
+    @Test
+    void whatAnEndedProgramHasLeftWaitingWaitsNoLonger() throws Exception {
+        Session other = table.session("ns.b");
+        assertTrue(table.acquire(other));
+        Session session = table.session("ns.a");
+        CompletableFuture<Boolean> left = CompletableFuture.supplyAsync(() -> table.acquire(session, 60_000));
+        TestTable.await(
+                Duration.ofSeconds(10),
+                "it waits",
+                () -> !table.etcd.range("queue/").isEmpty());
+        session.programEnded();
+        ExecutionException refused = assertThrows(ExecutionException.class, () -> left.get(10, TimeUnit.SECONDS));
+        assertCode(ErrorCode.NOT_OWNER, (HoodieException) refused.getCause());
+        assertTrue(session.awaitQuiet(0));
+        assertTrue(session.close());
+        assertTrue(table.etcd.range("queue/").isEmpty());
+        other.release();
     }
 
     @Test
