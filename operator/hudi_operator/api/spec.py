@@ -218,6 +218,25 @@ def _single_writer_problem(spec: JsonDict, table: TableSpec) -> str:
     return ""
 
 
+def _no_conflicts_problem(spec: JsonDict, table: TableSpec) -> str:
+    """Message about `concurrency` that a mode without conflicts contradicts, as in the CRD."""
+    if table.concurrency_mode == Concurrency.OPTIMISTIC:
+        return ""
+    said = spec.get("concurrency") or {}
+    if said.get("serializeAfterConflicts") is not None:
+        found = f"serializeAfterConflicts = {said['serializeAfterConflicts']}"
+    elif table.early_conflict_detection:
+        found = "earlyConflictDetection = true"
+    elif table.insert_conflicts != InsertConflicts.KEY:
+        found = f"insertConflicts = {table.insert_conflicts!r}"
+    else:
+        return ""
+    return (
+        f"spec.concurrency.{found}: contradicts mode {table.concurrency_mode}, which does not detect write conflicts: "
+        "leave it out or use mode Optimistic"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -300,7 +319,8 @@ class TableSpec:
         if spec.agent is not None:
             _check_pods(spec.agent.pod, "spec.agent", "agent")
             _check_pods(spec.agent.executors, "spec.agent.executors", "executor")
-        if found := _single_writer_problem(obj.get("spec") or {}, spec):
+        raw = obj.get("spec") or {}
+        if found := _single_writer_problem(raw, spec) or _no_conflicts_problem(raw, spec):
             raise SpecError(found)
         return replace(
             spec,
