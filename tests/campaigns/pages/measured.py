@@ -4,7 +4,8 @@
                                                 `python -m tests.campaigns.pages.last_run` does it,
                                                 too
 
-Such a test keeps the seconds of its last run when it has passed (`tests.support.evidence.measured`).
+Such a test keeps the seconds of its last run when it has passed
+(`tests.support.evidence.measured`).
 """
 
 from __future__ import annotations
