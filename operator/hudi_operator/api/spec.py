@@ -26,7 +26,7 @@ from hudi_contract.words import (
     MissingColumns,
     TableType,
 )
-from hudi_operator.api import merging, partitions, pod_template, storage_options
+from hudi_operator.api import concurrency, merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.callback import Callback
 from hudi_operator.api.catalog import Catalog
@@ -199,44 +199,6 @@ def _check_pods(settings: PodSettings, where: str, container: str) -> None:
         raise SpecError(f"{where}.podTemplate.{found}")
 
 
-def _single_writer_problem(spec: JsonDict, table: TableSpec) -> str:
-    """Message about `concurrency` that contradicts SingleWriter, as in the CRD; empty: none."""
-    where = "spec.concurrency"
-    said = (spec.get("concurrency") or {}).get("maxWriters")
-    if table.concurrency_mode != Concurrency.SINGLE_WRITER:
-        return ""
-    if said is not None and table.max_writers != 1:
-        return (
-            f"{where}.maxWriters = {said}: contradicts mode SingleWriter: leave maxWriters out, set it to 1, or use "
-            "mode Optimistic"
-        )
-    if table.admission != "Always":
-        return (
-            f"{where}.admission = {table.admission!r}: contradicts mode SingleWriter: one writer runs at a time "
-            "whatever its partitions are"
-        )
-    return ""
-
-
-def _no_conflicts_problem(spec: JsonDict, table: TableSpec) -> str:
-    """Message about `concurrency` that a mode without conflicts contradicts, as in the CRD."""
-    if table.concurrency_mode == Concurrency.OPTIMISTIC:
-        return ""
-    said = spec.get("concurrency") or {}
-    if said.get("serializeAfterConflicts") is not None:
-        found = f"serializeAfterConflicts = {said['serializeAfterConflicts']}"
-    elif table.early_conflict_detection:
-        found = "earlyConflictDetection = true"
-    elif table.insert_conflicts != InsertConflicts.KEY:
-        found = f"insertConflicts = {table.insert_conflicts!r}"
-    else:
-        return ""
-    return (
-        f"spec.concurrency.{found}: contradicts mode {table.concurrency_mode}, which does not detect write conflicts: "
-        "leave it out or use mode Optimistic"
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -319,9 +281,8 @@ class TableSpec:
         if spec.agent is not None:
             _check_pods(spec.agent.pod, "spec.agent", "agent")
             _check_pods(spec.agent.executors, "spec.agent.executors", "executor")
-        raw = obj.get("spec") or {}
-        if found := _single_writer_problem(raw, spec) or _no_conflicts_problem(raw, spec):
-            raise SpecError(found)
+        if found := concurrency.problem((obj.get("spec") or {}).get("concurrency") or {}):
+            raise SpecError(f"spec.concurrency.{found}")
         return replace(
             spec,
             table_name=spec.table_name or ref.name,
