@@ -179,6 +179,7 @@ class Sessions:
         """End the connection while its session has the lock, when all certificates have ended, and
         let it connect again, if it can; returns when that was (monotonic).
         """
+        self.lock()  # the test itself is connected, too
         ends = renew(self.etcd, now=datetime.now(tz=UTC) - LIFE + timedelta(seconds=5))
         wait_for("they have ended", lambda: datetime.now(tz=UTC) > ends)
         wait_for("the gateway shows one that has ended", lambda: not connects(self.gateway))
