@@ -53,7 +53,7 @@ EVERY = {
 }
 """By the name under which the test keeps them."""
 HEAD = """\
-# Times measured on a cluster
+# Times on a cluster
 
 Written by `python -m tests.campaigns.pages.measured`, and by `make test-all`; do not edit. The tests
 run on one node with real pods and S3, and keep the seconds of their last run when they have passed.
