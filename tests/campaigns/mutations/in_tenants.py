@@ -129,9 +129,9 @@ TENANTS = (
         "F403 F432 I6",
         "nobody settles dead writers in a namespace whose RoleBinding somebody has deleted",
         o(
-            "control/observe",
-            "        except Fatal:\n            return None\n",
-            "        except Fatal:\n            raise\n",
+            "control/consents",
+            "    except Fatal:\n        return None\n",
+            "    except Fatal:\n        raise\n",
         ),
         "tests/tiers/unit/control/test_observe.py::test_secrets_that_cannot_be_read_are_told_and_end_no_look",
         "tests/tiers/unit/control/test_observe.py::test_without_a_binding_to_make_it_ends_no_look_either",
@@ -341,7 +341,7 @@ TENANTS = (
         "a-template-has-any-field",
         "F122",
         "a podTemplate that the API server has let pass sets what is the operator's",
-        o("api/spec", '        raise SpecError(f"{where}.podTemplate.{found}")\n', "        return\n"),
+        o("api/pod_template", '            raise SpecError(f"{where}.podTemplate.{found}")\n', "            return\n"),
         f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
     ),
     mutation(
