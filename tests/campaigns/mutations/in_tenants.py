@@ -44,6 +44,13 @@ TENANTS = (
         f"{BOUNDS}::test_what_is_too_large_is_refused_before_it_is_read",
     ),
     mutation(
+        "what-is-nested-deeply-cannot-be-parsed",
+        "F628",
+        "one HudiTable of 10 kB ends the watch of all HudiTables, and the operator",
+        o("main", "    sys.setrecursionlimit(LEVELS)\n"),
+        "tests/tiers/component/operator/test_large_objects.py::test_other_tables_are_served",
+    ),
+    mutation(
         "a-spec-is-nested-as-deep-as-it-likes",
         "F628",
         "what is nested deeply is read, and ends the look with an error of Python",
