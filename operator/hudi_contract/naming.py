@@ -171,7 +171,16 @@ def split_attempt(attempt: str) -> tuple[str, str]:
     return namespace, pod
 
 
-def agent_name(
+def agent_name(*, shard: int = 0, **access: Any) -> str:
+    """Name of an agent that serves tables with this access to storage, see :func:`agent_key`.
+
+    Tables with equal access in one namespace share their agents: ``shard`` is the number of one
+    among them, and the first one is 0.
+    """
+    return agent_of_key(agent_key(**access), shard)
+
+
+def agent_key(
     *,
     namespace: str,
     service_account: str,
@@ -181,12 +190,8 @@ def agent_name(
     own: Mapping[str, Any] | None = None,
     callback_secret: str = "",
     pull_secrets: Sequence[str] = (),
-    shard: int = 0,
 ) -> str:
-    """Name of an agent that serves tables with this access to storage.
-
-    Tables with equal access in one namespace share their agents: ``shard`` is the number of one
-    among them, and the first one is 0.
+    """An access to storage, from which the names of its agents are made: JSON, a list.
 
     ``own``: the table that has an agent of its own, and its settings for that agent's pods; None:
     the table shares its agent. ``callback_secret``: name of the Secret for a receiver of commits,
@@ -201,9 +206,13 @@ def agent_name(
     ]
     access += [*([] if own is None else [own]), *([callback_secret] if callback_secret else [])]
     access += [{"imagePullSecrets": sorted(pull_secrets)}] if pull_secrets else []
-    access += [{"shard": shard}] if shard else []
-    key = json.dumps(access, sort_keys=True, separators=(",", ":"))
-    return f"{_AGENT}{hashlib.sha256(key.encode()).hexdigest()[:_AGENT_DIGITS]}"
+    return json.dumps(access, sort_keys=True, separators=(",", ":"))
+
+
+def agent_of_key(key: str, shard: int) -> str:
+    """Name of one of the agents with the access to storage of :func:`agent_key`."""
+    named = f'{key[:-1]},{{"shard":{shard}}}]' if shard else key
+    return f"{_AGENT}{hashlib.sha256(named.encode()).hexdigest()[:_AGENT_DIGITS]}"
 
 
 def is_agent_pod(pod: str) -> bool:

@@ -63,9 +63,9 @@ def registry(index: TableIndex, memory: Memory, enqueue: Enqueue) -> kopf.Operat
 
     @kopf.on.event(naming.GROUP, naming.VERSION, "huditables", registry=handlers)
     async def table_event(body: kopf.Body, type: str | None, **_: Any) -> None:
-        table = dict(body)
+        table = slim(dict(body))
         key = (str(table["metadata"]["namespace"]), str(table["metadata"]["name"]))
-        memory.table(slim(table), deleted=type == "DELETED")
+        memory.table(table, deleted=type == "DELETED")
         if type == "DELETED":
             siblings = index.of_id(index.table_id(key))
             index.remove(key)

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import socket
+import sys
 import time
 import uuid
 from collections.abc import Callable, Coroutine
@@ -53,6 +54,10 @@ LOG = logging.getLogger("hudi_operator.main")
 DEFAULT_CONFIG = "/etc/hudi-operator/config/config.yaml"
 OLDEST_KUBERNETES = (1, 30)
 EXIT_USAGE = 2
+LEVELS = 20_000
+"""Python's limit for calls within calls. The API server stores what is nested 10,000 levels deep,
+and an object that cannot be parsed would end every list and every watch (F628).
+"""
 _WORKERS = 16
 _RETRY_SECONDS = 5.0
 _CONFIG_SECONDS = 5.0
@@ -360,6 +365,7 @@ def check_version(major: str, minor: str) -> None:
 
 def main() -> int:
     """Entry point; returns the exit code."""
+    sys.setrecursionlimit(LEVELS)
     observability.configure_from_environment()
     path = os.environ.get("HUDI_OPERATOR_CONFIG", DEFAULT_CONFIG)
     try:

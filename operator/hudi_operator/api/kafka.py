@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +9,7 @@ from typing import Any
 
 from hudi_contract import job as contract
 from hudi_contract.allowed_options import KAFKA_OPTIONS as OPTIONS
-from hudi_operator.api import http_address
+from hudi_operator.api import http_address, patterns
 from hudi_operator.api.fields import NAME, flag, number, record, text, text_map, texts
 
 JsonDict = dict[str, Any]
@@ -105,10 +104,8 @@ def problem(source: KafkaSource | None) -> str:
     contradiction = _contradiction(source)
     if contradiction:
         return f"{WHERE}.{contradiction}"
-    try:
-        re.compile(source.topic_pattern)
-    except re.error as error:
-        return f"{WHERE}.topicPattern: {source.topic_pattern!r} is not a regular expression: {error}"
+    if found := patterns.problem(source.topic_pattern):
+        return f"{WHERE}.topicPattern: {source.topic_pattern!r} is {found}"
     try:
         _start(source)
     except ValueError:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hudi_operator.api.fields import IMAGE, NAME
-from hudi_operator.api.pod_settings import ENV_PREFIX, prefix_problem
+from hudi_operator.api.fields import IMAGE, NAME, SpecError
+from hudi_operator.api.pod_settings import ENV_PREFIX, PodSettings, check_pods, prefix_problem
 
 JsonDict = dict[str, Any]
 
@@ -25,6 +25,8 @@ SYSTEM_FOLDERS = "/(bin|boot|dev|etc|lib[^/]*|opt|proc|root|run|sbin|sys|tmp|usr
 """Folders of the operator's container in which nothing may be mounted: those of the image, and
 those that the operator mounts.
 """
+MOST_USES = 64
+"""Objects that the podTemplates of one object may name: each look asks for each Secret (F629)."""
 LOCAL_DIRS = "spark-local-dir-"
 """Prefix of the names of volumes that Spark uses for shuffle and spill files."""
 SPEC = frozenset(
@@ -137,6 +139,24 @@ class Use(NamedTuple):
 def class_of(template: Mapping[str, Any], field: str) -> str:
     """``priorityClassName`` or ``runtimeClassName`` of a template; empty when it names none."""
     return str(_object(template, "spec").get(field, ""))
+
+
+def check(*pods: tuple[str, PodSettings, str]) -> None:
+    """Raise SpecError for settings of pods that one object may not have.
+
+    Each with its field, and the name of the operator's own container.
+    """
+    named = set[tuple[str, str]]()
+    for where, settings, main in pods:
+        check_pods(settings, where)
+        if found := problem(settings.pod_template, main):
+            raise SpecError(f"{where}.podTemplate.{found}")
+        named |= {(use.kind, use.name) for use in uses(settings.pod_template)}
+        if len(named) > MOST_USES:
+            raise SpecError(
+                f"{where}.podTemplate: with it the object names {len(named)} Secrets, ConfigMaps and "
+                f"PersistentVolumeClaims, must name at most {MOST_USES}"
+            )
 
 
 def problem(template: Mapping[str, Any], main: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -70,8 +71,12 @@ def _zone(name: str) -> ZoneInfo | None:
         return None
 
 
+@lru_cache(maxsize=4096)
 def _unusable(cron: str, zone: ZoneInfo) -> str:
-    """Why a cron expression has no tick; empty when it has one."""
+    """Why a cron expression has no tick; empty when it has one.
+
+    50 years are searched for it: once, and not at each look (F628).
+    """
     from cronsim import CronSim, CronSimError
 
     try:

@@ -7,13 +7,13 @@ be enabled explicitly.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_contract import assignment, words
 from hudi_contract.options import TTL_PATTERN
+from hudi_operator.api import patterns
 from hudi_operator.api.fields import NONCE, flag, number, record, size, size_bytes, text, texts
 from hudi_operator.api.schedule import Schedule
 
@@ -315,11 +315,8 @@ def ttl_problem(services: tuple[Service, ...], *, mode: str, partitioned: bool) 
 
 
 def _pattern_problem(field_name: str, pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"{field_name} {pattern!r}: not a regular expression: {error}"
-    return ""
+    found = patterns.problem(pattern)
+    return f"{field_name} {pattern!r}: {found}" if found else ""
 
 
 def orders(services: tuple[Service, ...], now_ms: int) -> dict[str, assignment.ServiceOrder]:

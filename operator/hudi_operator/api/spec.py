@@ -28,6 +28,7 @@ from hudi_contract.words import (
 )
 from hudi_operator.api import concurrency, merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
+from hudi_operator.api.bounds import check_size
 from hudi_operator.api.callback import Callback
 from hudi_operator.api.catalog import Catalog
 from hudi_operator.api.dependencies import Application, Deps, same_name_problem
@@ -43,7 +44,6 @@ from hudi_operator.api.pod_settings import (
     ExecutorSettings,
     OwnAgent,
     PodSettings,
-    check_pods,
     prefix_problem,
 )
 from hudi_operator.api.restore import Restore
@@ -193,12 +193,6 @@ class Savepoint:
     """Its instant, by which a person says that it is to be deleted; empty: it stays."""
 
 
-def _check_pods(settings: PodSettings, where: str, container: str) -> None:
-    check_pods(settings, where)
-    if found := pod_template.problem(settings.pod_template, container):
-        raise SpecError(f"{where}.podTemplate.{found}")
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -271,6 +265,7 @@ class TableSpec:
     @classmethod
     def from_object(cls, obj: JsonDict) -> TableSpec:
         """Read a HudiTable. Raises SpecError."""
+        check_size(obj.get("spec"))
         ref = ObjectRef.from_object(obj)
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ref)
         for at, secret in enumerate(spec.storage.secret_refs):
@@ -279,8 +274,8 @@ class TableSpec:
         if found := storage_options.problem(spec.storage.options):
             raise SpecError(found)
         if spec.agent is not None:
-            _check_pods(spec.agent.pod, "spec.agent", "agent")
-            _check_pods(spec.agent.executors, "spec.agent.executors", "executor")
+            where, own = "spec.agent", spec.agent
+            pod_template.check((where, own.pod, "agent"), (f"{where}.executors", own.executors, "executor"))
         if found := concurrency.problem((obj.get("spec") or {}).get("concurrency") or {}):
             raise SpecError(f"spec.concurrency.{found}")
         return replace(
@@ -337,7 +332,17 @@ class TableSpec:
 
         ``default_image`` is the operator's Spark image, ``shard`` the agent's number among them.
         """
-        return naming.agent_name(
+        if default_image not in self._agent_keys:
+            self._agent_keys[default_image] = self._agent_key(default_image)
+        return naming.agent_of_key(self._agent_keys[default_image], shard)
+
+    @cached_property
+    def _agent_keys(self) -> dict[str, str]:
+        """By the operator's image. They are long with a podTemplate, and asked for often (F628)."""
+        return {}
+
+    def _agent_key(self, default_image: str) -> str:
+        return naming.agent_key(
             namespace=self.ref.namespace,
             service_account=self.storage.service_account_name,
             secret_refs=[
@@ -349,7 +354,6 @@ class TableSpec:
             own=None if self.agent is None else self.agent.key(self.ref.name),
             callback_secret=self.callback.secret if self.callback is not None else "",
             pull_secrets=self.pull_secrets,
-            shard=shard,
         )
 
     @property
@@ -531,6 +535,7 @@ class WriterSpec:
     @classmethod
     def from_object(cls, obj: JsonDict) -> WriterSpec:
         """Read a HudiWriter. Raises SpecError."""
+        check_size(obj.get("spec"))
         spec = read(cls, obj.get("spec") or {}, "spec", ref=ObjectRef.from_object(obj))
         if found := spec.retry.problem():
             raise SpecError(f"spec.{found}")
@@ -549,8 +554,7 @@ class WriterSpec:
                 raise SpecError(f"spec.validations[{index}]{found}")
         if spec.sql is not None and any(view.name == "source" for view in spec.sql.views):
             raise SpecError("spec.source.sql.views: the name 'source' is reserved for transform")
-        _check_pods(spec.driver, "spec.driver", "driver")
-        _check_pods(spec.executors, "spec.executors", "executor")
+        pod_template.check(("spec.driver", spec.driver, "driver"), ("spec.executors", spec.executors, "executor"))
         return spec
 
     @property

@@ -77,8 +77,12 @@ MOST_AGENTS = 64
 
 
 def agents_of(table: TableSpec, default_image: str) -> Iterator[str]:
-    """Names of the agents that may serve the table, the first one first."""
-    return (table.agent_name(default_image, shard) for shard in range(MOST_AGENTS))
+    """Names of the agents that may serve the table, the first one first.
+
+    A table with an agent of its own has no other one.
+    """
+    shards = MOST_AGENTS if table.agent is None else 1
+    return (table.agent_name(default_image, shard) for shard in range(shards))
 
 
 def stated_agent(obj: JsonDict, table: TableSpec, unreadable: str, default_image: str) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from hudi_contract import naming
+from hudi_operator.api import bounds
 from hudi_operator.control.queue import Key
 from hudi_operator.model.facts import Observed, PodFacts
 from hudi_operator.model.objects import Objects, table_name_of
@@ -58,7 +59,10 @@ class _Shelf(Generic[T]):
         noted, uid = self._noted.get(name), self._uid(value)
         if noted is not None and self._uid(noted.value) == uid:
             self._take(name)
-        self._gone = {other: at for other, at in self._gone.items() if now - at < GONE_SECONDS}
+        # The oldest ones come first: no deletion costs more when there were many (F644).
+        while self._gone and now - self._gone[oldest := next(iter(self._gone))] >= GONE_SECONDS:
+            del self._gone[oldest]
+        self._gone.pop((name, uid), None)
         self._gone[name, uid] = now
 
     def _take(self, name: Key) -> None:
@@ -227,11 +231,13 @@ def _groups(pod: PodFacts) -> list[Hashable]:
 
 
 def _slim(obj: JsonDict) -> JsonDict:
-    """Without what only the API server needs; the object itself is changed."""
+    """Without what only the API server needs, or is too large; the object itself is changed."""
     obj["metadata"].pop("managedFields", None)
+    if "spec" in obj:
+        obj["spec"] = bounds.kept(obj["spec"])
     return obj
 
 
 def slim(obj: JsonDict) -> JsonDict:
     """The same of an object that is not ours to change."""
-    return {**obj, "metadata": {name: value for name, value in obj["metadata"].items() if name != "managedFields"}}
+    return _slim({**obj, "metadata": dict(obj["metadata"])})

@@ -13,10 +13,9 @@ from hudi_contract import naming, records
 from hudi_contract.defaults import CONFIG_MAP
 from hudi_contract.shape import is_object_name
 from hudi_contract.table_keys import Gate
-from hudi_operator.api import references
-from hudi_operator.api.references import Consent, Named
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.applied_objects import AppliedObjects
+from hudi_operator.control.consents import read_consents
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.memory import Memory
@@ -158,7 +157,9 @@ class Observer:
         pods, read, wide = await self._pods_and_keys(key, objects, agent, terminating=terminating)
         if spec is not None and read.facts is not None:
             await self._check_admissions(key, read.facts, writers)
-        consents, readable = await self._consents(namespace, namespace_uid, spec, objects)
+        consents, readable = await read_consents(
+            namespace, namespace_uid, spec, objects, ask=self._kubernetes, config=self._config, applied=self._applied
+        )
         siblings = await self._sibling_tables(key, spec, agent, pods.values())
         # Times that the API server told before this look may be older than a step of a clock.
         now_ms, offset = int(time.time() * 1000), self._kubernetes.clock_offset_ms(since=asked)
@@ -273,53 +274,6 @@ class Observer:
         names = sorted(_sources_of(objects))
         found = await asyncio.gather(*(self._kubernetes.get(naming.TABLE_KIND, namespace, name) for name in names))
         return {name: table for name, table in zip(names, found, strict=True) if table is not None}
-
-    async def _consents(
-        self, namespace: str, namespace_uid: str, spec: TableSpec | None, objects: Objects
-    ) -> tuple[Mapping[Named, Consent], bool]:
-        """Consents of the named Secrets and ServiceAccounts, read live.
-
-        They decide about new pods only. The second value: whether Secrets can be read at all.
-        """
-        if spec is None:
-            return {}, True
-        writers = [writer.spec for writer in objects.writer_specs if writer.spec is not None]
-        named = {
-            reference.object
-            for reference in (*references.of_table(spec), *(r for w in writers for r in references.of_writer(w)))
-            if self._config.consent.by_kind[reference.object.kind] != "Off"
-        }
-        found = await asyncio.gather(*(self._consent(namespace, name) for name in sorted(named)))
-        consents = {name: consent for name, consent in zip(sorted(named), found, strict=True) if consent is not None}
-        if any(name.kind == references.SECRET for name in named):
-            readable = all(name in consents for name in named if name.kind == references.SECRET)
-        else:
-            readable = await self._may_read_secrets(namespace, namespace_uid)
-        return {name: said for name, said in consents.items() if readable or name.kind != references.SECRET}, readable
-
-    async def _consent(self, namespace: str, name: Named) -> Consent | None:
-        """Consent of one object; None when the operator may not read it.
-
-        Fencing and settling do not wait for that right (F403, F432).
-        """
-        try:
-            return Consent.read(await self._kubernetes.annotations(name.kind, namespace, name.name))
-        except Fatal:
-            return None
-
-    async def _may_read_secrets(self, namespace: str, namespace_uid: str) -> bool:
-        """Whether the operator has the right where no Secret is asked for consent.
-
-        The keys of attempts are read, too, and the credentials that a broker gave. An answer of
-        some minutes ago is good enough for these.
-        """
-        binding = self._config.consent_binding
-        if not binding.given or self._applied.may_read_secrets(namespace, namespace_uid=namespace_uid):
-            return True
-        if await self._consent(namespace, Named(references.SECRET, binding.role)) is None:
-            return False
-        self._applied.reads_secrets(namespace, namespace_uid=namespace_uid)
-        return True
 
     async def _owner_is_gone(self, spec: TableSpec | None, etcd: EtcdFacts | None) -> bool:
         """Whether the other HudiTable that the gate names is known not to exist."""

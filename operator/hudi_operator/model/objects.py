@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hudi_contract.defaults import under
+from hudi_operator.api.bounds import check_size
 from hudi_operator.api.defaults import WHERE, Defaults
 from hudi_operator.api.defaults import read as read_defaults
 from hudi_operator.api.spec import TableSpec, WriterSpec
@@ -94,6 +95,7 @@ def writer_under(obj: JsonDict, given: Defaults) -> WriterSpec:
     (``defaults_problem``). Raises SpecError for what is wrong with the HudiWriter itself.
     """
     own, problem = obj.get("spec"), given.problem
+    check_size(own)
     if given.fields and isinstance(own, dict):
         try:
             spec, fields = under(own, given.fields)

@@ -19,7 +19,36 @@ ROUTING = "tests/tiers/unit/control/test_routing.py"
 
 LATE = "tests/tiers/unit/control/test_late_statuses.py"
 
+LARGE = "tests/tiers/unit/control/test_large_objects.py"
+
 SCALE = (
+    mutation(
+        "all-consents-of-a-look-at-once",
+        "F629",
+        "the questions of one look fill the queue that the looks at all tables share",
+        o("control/consents", "asyncio.Semaphore(AT_ONCE)", "asyncio.Semaphore(len(named) + 1)"),
+        f"{LARGE}::test_one_look_asks_for_few_secrets_at_once",
+    ),
+    mutation(
+        "large-objects-are-kept",
+        "F644",
+        "eight HudiTables take the memory that the operator has",
+        o("control/memory", '        obj["spec"] = bounds.kept(obj["spec"])\n', "        pass\n"),
+        f"{LARGE}::test_events_keep_no_large_object",
+        f"{LARGE}::test_a_look_keeps_no_large_object",
+    ),
+    mutation(
+        "each-deletion-looks-at-all",
+        "F644",
+        "thousands of deletions make each further one slow",
+        o(
+            "control/memory",
+            "        while self._gone and now - self._gone[oldest := next(iter(self._gone))] >= GONE_SECONDS:\n"
+            "            del self._gone[oldest]\n",
+            "        self._gone = {one: at for one, at in self._gone.items() if now - at < GONE_SECONDS}\n",
+        ),
+        f"{LARGE}::test_a_deletion_looks_at_old_ones_only",
+    ),
     mutation(
         "ten-conflicts-are-all",
         "F647",

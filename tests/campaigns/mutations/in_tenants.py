@@ -27,10 +27,64 @@ TRIAL = "tests/tiers/unit/plan/gate/test_trial.py"
 GATE = "tests/tiers/unit/plan/gate/test_gate.py"
 DELETION = "tests/tiers/unit/plan/test_deletion.py"
 BINDINGS = "tests/tiers/unit/control/test_driver_bindings.py"
+BOUNDS = "tests/tiers/unit/api/test_bounds.py"
 DEFAULTS = "tests/tiers/unit/api/test_defaults.py"
 NAMESPACE_DEFAULTS = "tests/tiers/unit/plan/writers/test_namespace_defaults.py"
 
 TENANTS = (
+    mutation(
+        "a-spec-has-any-size",
+        "F628",
+        "one HudiTable stops the operator for all tenants",
+        o(
+            "api/spec",
+            '        """Read a HudiTable. Raises SpecError."""\n        check_size(obj.get("spec"))\n',
+            '        """Read a HudiTable. Raises SpecError."""\n',
+        ),
+        f"{BOUNDS}::test_what_is_too_large_is_refused_before_it_is_read",
+    ),
+    mutation(
+        "what-is-nested-deeply-cannot-be-parsed",
+        "F628",
+        "one HudiTable of 10 kB ends the watch of all HudiTables, and the operator",
+        o("main", "    sys.setrecursionlimit(LEVELS)\n"),
+        "tests/tiers/component/operator/test_large_objects.py::test_other_tables_are_served",
+    ),
+    mutation(
+        "a-spec-is-nested-as-deep-as-it-likes",
+        "F628",
+        "what is nested deeply is read, and ends the look with an error of Python",
+        o("api/bounds", "    for _ in range(MOST_LEVELS):\n", "    while True:\n"),
+        f"{BOUNDS}::test_what_is_too_large_is_refused_before_it_is_read",
+    ),
+    mutation(
+        "an-agents-settings-are-digested-each-time",
+        "F628",
+        "each look at a table with an agent of its own writes its settings as JSON many times",
+        o("api/spec", "        if default_image not in self._agent_keys:\n", "        if default_image:\n"),
+        f"{BOUNDS}::test_settings_of_an_agent_are_digested_once",
+    ),
+    mutation(
+        "a-schedule-is-searched-for-at-each-look",
+        "F628",
+        "a schedule without a date takes a quarter of a second at each look",
+        o("api/schedule", "@lru_cache(maxsize=4096)\n", "@lru_cache(maxsize=0)\n"),
+        f"{BOUNDS}::test_a_schedule_without_a_date_is_searched_for_once",
+    ),
+    mutation(
+        "wide-classes-without-a-bound",
+        "F628",
+        "a pattern takes the operator seconds to compile",
+        o("api/patterns", "    if _BEYOND_ASCII.search(pattern) and", "    if not pattern and"),
+        f"{BOUNDS}::test_wide_classes_are_bounded",
+    ),
+    mutation(
+        "an-object-names-any-number-of-secrets",
+        "F629",
+        "one HudiWriter makes each look ask for thousands of Secrets",
+        o("api/pod_template", "        if len(named) > MOST_USES:\n", "        if not named and MOST_USES < 0:\n"),
+        f"{BOUNDS}::test_one_object_names_few_secrets",
+    ),
     mutation(
         "secrets-are-read-everywhere",
         "F403",
@@ -82,9 +136,9 @@ TENANTS = (
         "F403 F432 I6",
         "nobody settles dead writers in a namespace whose RoleBinding somebody has deleted",
         o(
-            "control/observe",
-            "        except Fatal:\n            return None\n",
-            "        except Fatal:\n            raise\n",
+            "control/consents",
+            "    except Fatal:\n        return None\n",
+            "    except Fatal:\n        raise\n",
         ),
         "tests/tiers/unit/control/test_observe.py::test_secrets_that_cannot_be_read_are_told_and_end_no_look",
         "tests/tiers/unit/control/test_observe.py::test_without_a_binding_to_make_it_ends_no_look_either",
@@ -294,7 +348,7 @@ TENANTS = (
         "a-template-has-any-field",
         "F122",
         "a podTemplate that the API server has let pass sets what is the operator's",
-        o("api/spec", '        raise SpecError(f"{where}.podTemplate.{found}")\n', "        return\n"),
+        o("api/pod_template", '            raise SpecError(f"{where}.podTemplate.{found}")\n', "            return\n"),
         f"{TEMPLATE}::test_what_is_not_the_users_is_refused_at_launch",
     ),
     mutation(
