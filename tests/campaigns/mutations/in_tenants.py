@@ -1386,6 +1386,20 @@ TENANTS = (
         f"{NAMESPACE_DEFAULTS}::test_a_look_at_one_table_tells_the_others_of_its_namespace",
     ),
     mutation(
+        "a-container-of-an-executor-is-not-confined",
+        "F645 security",
+        "code of a writer leaves SELinux in an executor of its own",
+        Edit(f"{TEMPLATES}/_names.tpl", "    !has(c.securityContext.seLinuxOptions) &&\n", ""),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "an-executor-has-any-profile",
+        "F645 security",
+        "code of a writer chooses another profile of seccomp in an executor of its own",
+        Edit(f"{TEMPLATES}/admission.yaml", "variables.profiles.all(p, p in variables.allowedProfiles)", "1 < 2"),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
         "the-kubelet-asks-any-host",
         "F603 security",
         "the kubelet sends requests from the node's network for whoever writes a podTemplate",
