@@ -165,6 +165,20 @@ TENANTS = (
         f"{DELETION}::test_requests_and_reports_go_with_the_table",
     ),
     mutation(
+        "records-outlive-their-table",
+        "F648",
+        "each HudiTable that was made and deleted leaves keys in etcd, for good",
+        o("plan/deletion", "*_forgotten(view), *done, ", "*_forgotten(view), "),
+        f"{DELETION}::test_records_that_nobody_needs_go_with_the_table",
+    ),
+    mutation(
+        "a-nonce-of-a-restore-is-forgotten",
+        "F648",
+        "the next HudiTable of a path restores it again, and undoes what was committed since",
+        o("plan/deletion", "if named(RequestKind.RESTORE, name)), KEPT", "if named(RequestKind.RESTORE, name)), 0"),
+        f"{DELETION}::test_records_that_nobody_needs_go_with_the_table",
+    ),
+    mutation(
         "what-was-taken-meanwhile-is-forgotten",
         "F619",
         "the keys of a path are deleted under the HudiTable that has just taken it",
