@@ -186,6 +186,13 @@ TENANTS = (
         "tests/tiers/component/operator/test_etcd_upkeep.py::test_a_gate_that_was_put_meanwhile_keeps_its_keys",
     ),
     mutation(
+        "who-may-not-use-a-path-takes-turns",
+        "F651",
+        "another team's HudiTable makes the owner of a path give its gate up",
+        o("control/nesting", ' if not path_problem(table.path, name.partition("/")[0], config))', ")"),
+        "tests/tiers/unit/control/test_observe.py::test_one_that_may_not_use_the_path_takes_no_turn",
+    ),
+    mutation(
         "a-failure-is-work",
         "F191",
         "a HudiTable whose credentials may only list keeps the path for five minutes at a time",
