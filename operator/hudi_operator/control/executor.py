@@ -131,6 +131,7 @@ class Executor:
             act.FinishSettle: self._finish_settle,
             act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
+            act.DeleteDone: self._delete_done,
             act.EndTrial: self._end_trial,
             act.PutRequest: self._put_request,
             act.PutSeen: self._put_seen,
@@ -572,6 +573,10 @@ class Executor:
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
         await self._etcd.delete_report(action.table_id, kind=action.kind)
+        context.done.append(action)
+
+    async def _delete_done(self, context: Context, action: act.DeleteDone) -> None:
+        held(await self._etcd.delete_done(action.table_id, name=action.name, expected_mod=action.expected_mod), action)
         context.done.append(action)
 
     async def _end_trial(self, context: Context, action: act.EndTrial) -> None:

@@ -20,7 +20,7 @@ from hudi_operator.control.index import TableIndex
 from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.memory import Memory
 from hudi_operator.control.named import attempts_of, attempts_of_etcd, etcd_uids, named_pods
-from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
+from hudi_operator.control.nesting import Overlapping, on_path, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
@@ -178,7 +178,7 @@ class Observer:
             unheld_config_maps=unheld,
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
-            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            tables_on_path=on_path(self._index, key, spec, self._config),
             trial=tried,
             owner_is_gone=await self._owner_is_gone(spec, read.facts),
             overlapping=overlapping.blocking,
@@ -239,7 +239,7 @@ class Observer:
             timers=self._timers.ages(key),
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
-            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
+            tables_on_path=on_path(self._index, key, spec, self._config),
             trial=tried,
             revocations=self._revocations(key),
             refusals=self._refusals(key),
