@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,8 @@ type contract struct {
 	// Kind of key to the roles that write it; `report` is narrowed further in rules.go.
 	writers map[string]map[string]bool
 	single  map[string]bool
+	// Kind of key to the names that it may have; one that ends in `-` or `/` begins many. Without any: each name.
+	names map[string][]string
 	// Kind of key to its longest value; "" is every other key.
 	longest map[string]int
 	// Outcomes of an instant in a settle record; states of a recorded one.
@@ -58,6 +61,7 @@ func readContract(file, prefix string) (*contract, error) {
 			Path    string `json:"path"`
 			Writer  string `json:"writer"`
 			Longest int    `json:"maxValueBytes"`
+			Names   []string
 		} `json:"keys"`
 		Words struct {
 			Outcomes []string `json:"Outcome"`
@@ -72,11 +76,12 @@ func readContract(file, prefix string) (*contract, error) {
 	}
 	made := &contract{
 		prefix: strings.TrimRight(prefix, "/") + "/", writers: map[string]map[string]bool{},
-		single: map[string]bool{}, longest: map[string]int{"": data.Longest}, outcomes: data.Words.Outcomes, states: data.Words.States,
+		single: map[string]bool{}, names: map[string][]string{}, longest: map[string]int{"": data.Longest}, outcomes: data.Words.Outcomes, states: data.Words.States,
 	}
 	for kind, entry := range data.Keys {
 		made.single[kind] = !strings.Contains(entry.Path, "<")
 		made.longest[kind] = max(data.Longest, entry.Longest)
+		made.names[kind] = entry.Names
 		roles := map[string]bool{}
 		if entry.Range == tables {
 			for _, writer := range strings.Split(entry.Writer, "+") {
@@ -109,6 +114,14 @@ func (c *contract) base(key []byte) (base, table string) {
 		return "", ""
 	}
 	return c.prefix + part + "/" + table + "/", table
+}
+
+// named says whether a key of this kind may have this name.
+func (c *contract) named(kind, name string) bool {
+	names := c.names[kind]
+	return len(names) == 0 || slices.ContainsFunc(names, func(one string) bool {
+		return name == one || (strings.HasSuffix(one, "-") || strings.HasSuffix(one, "/")) && strings.HasPrefix(name, one)
+	})
 }
 
 // kind returns the kind and the name of a key of `P/tables/T/`; empty when it is no such key.

@@ -600,6 +600,9 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	if err != nil {
 		return err
 	}
+	if !r.contract.named(kind, name) { // a key that nobody knows is read and deleted by nobody
+		return denied("%q: no %s has this name", clip(put.Key), kind)
+	}
 	if put.IgnoreValue || put.IgnoreLease {
 		return denied("a put of a pod has a value and a lease of its own")
 	}

@@ -674,6 +674,23 @@ func TestWhichKeysGoWithALease(t *testing.T) {
 	}
 }
 
+// F648: what has a name of its own is deleted with the HudiTable, or is needed by the next one.
+func TestAnAgentPutsNoNameThatNobodyKnows(t *testing.T) {
+	r, _ := world(t)
+	for name, want := range map[string]codes.Code{
+		"done/junk-1": codes.PermissionDenied, "done/creates": codes.PermissionDenied, "done/service-": codes.PermissionDenied,
+		"done/service-junk": codes.PermissionDenied, "done/junk/abandoned-1": codes.PermissionDenied,
+		"report/junk": codes.PermissionDenied, "report/timeline-2": codes.PermissionDenied,
+		"done/service-clean": codes.OK, "done/savepoint-a": codes.OK, "done/restore-2026-01-01": codes.OK, "done/hold-a": codes.OK,
+		"done/metadata": codes.OK, "done/bootstrap": codes.OK, "done/counted": codes.OK, "done/foreign": codes.OK, "done/callback": codes.OK,
+		"report/catalog": codes.OK, "report/callback": codes.OK,
+	} {
+		expect(t, r, name, agentA, of(put(own+name, "{}")), want)
+	}
+	// One that an earlier release has let in goes away.
+	expect(t, r, "deletes it", agentA, of(remove(own+"done/junk-1", "")), codes.OK)
+}
+
 // Nothing but the calls of the protocol: no compaction, no authentication, no maintenance, no locks or
 // elections of etcd's own, no lists of leases.
 func TestOnlyTheCallsOfTheProtocolAreOffered(t *testing.T) {

@@ -87,6 +87,11 @@ class Kind(StrEnum):
         return int(protocol()["keys"][self].get("maxValueBytes", MAX_VALUE_BYTES))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names that there are; one that ends in ``-`` or ``/`` begins many. Empty: any."""
+        return tuple(protocol()["keys"][self].get("names", ()))
+
+    @property
     def every(self) -> str:
         """Common prefix of all keys of this kind, relative to the range of their table."""
         return f"{self}/"

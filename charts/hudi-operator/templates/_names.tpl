@@ -342,8 +342,24 @@ Validations of a pod: nothing in it reaches the node, another account or another
     !has(object.spec.securityContext.seLinuxOptions) &&
     {{- end }}
     !has(object.spec.securityContext.sysctls) && !has(object.spec.securityContext.windowsOptions) &&
-    !(has(object.spec.securityContext.seccompProfile) && object.spec.securityContext.seccompProfile.type == 'Unconfined')
-  message: "spec.securityContext of {{ $what }} must have runAsNonRoot and a seccomp profile, and neither seLinuxOptions{{ if eq (index . 0).Values.userIds "Platform" }} except level{{ end }}, sysctls nor windowsOptions"
+    has(object.spec.securityContext.seccompProfile) && object.spec.securityContext.seccompProfile.type != 'Unconfined' &&
+    !(has(object.spec.securityContext.appArmorProfile) && object.spec.securityContext.appArmorProfile.type == 'Unconfined')
+  message: "spec.securityContext of {{ $what }} must have runAsNonRoot and a seccomp profile, and neither seLinuxOptions{{ if eq (index . 0).Values.userIds "Platform" }} except level{{ end }}, sysctls, windowsOptions nor an Unconfined profile"
+# What a container says counts before what its pod says.
+- expression: >-
+    (object.spec.containers + variables.initContainers).all(c, !has(c.securityContext) || (
+    {{- if eq (index . 0).Values.userIds "Platform" }}
+    !(has(c.securityContext.seLinuxOptions) && (has(c.securityContext.seLinuxOptions.user) || has(c.securityContext.seLinuxOptions.role) || has(c.securityContext.seLinuxOptions.type))) &&
+    {{- else }}
+    !has(c.securityContext.seLinuxOptions) &&
+    {{- end }}
+    !has(c.securityContext.windowsOptions) &&
+    !(has(c.securityContext.seccompProfile) && c.securityContext.seccompProfile.type == 'Unconfined') &&
+    !(has(c.securityContext.appArmorProfile) && c.securityContext.appArmorProfile.type == 'Unconfined'))) &&
+    (!has(object.metadata.annotations) || object.metadata.annotations.all(k, !k.startsWith('container.apparmor.security.') || object.metadata.annotations[k] != 'unconfined'))
+  message: "securityContext of the containers of {{ $what }} may have no seLinuxOptions{{ if eq (index . 0).Values.userIds "Platform" }} except level{{ end }} and windowsOptions, and no profile of seccomp or AppArmor may be Unconfined"
+- expression: "!has(object.spec.hostAliases)"
+  message: "spec.hostAliases is not for {{ $what }}: names are those of the cluster"
 - expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''"
   messageExpression: >-
     "spec.nodeName of {{ $what }} must be empty, not " + object.spec.nodeName + ": the scheduler chooses the node"

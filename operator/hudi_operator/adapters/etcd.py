@@ -403,6 +403,13 @@ class EtcdStore:
             key=Kind.REPORT.of(kind),
         )
 
+    async def delete_done(self, table_id: str, *, name: str, expected_mod: int) -> bool:
+        """Delete a record of an agent's work; False: it is another one by now."""
+        key = self.keys(table_id).of(Kind.DONE, name)
+        return await self._txn(
+            "delete-done", table_id, [rpc.mod_is(key, expected_mod)], [rpc.delete(key)], key=Kind.DONE.of(name)
+        )
+
     async def end_trial(self, trial_id: str, *, agents: Sequence[str]) -> bool:
         """Delete every key of a trial, and its assignments, in one transaction."""
         keys = self.keys(trial_id)

@@ -26,7 +26,7 @@ from hudi_contract.words import (
     MissingColumns,
     TableType,
 )
-from hudi_operator.api import merging, partitions, pod_template, storage_options
+from hudi_operator.api import concurrency, merging, partitions, pod_template, storage_options
 from hudi_operator.api.bootstrap import Bootstrap
 from hudi_operator.api.bounds import check_size
 from hudi_operator.api.callback import Callback
@@ -193,25 +193,6 @@ class Savepoint:
     """Its instant, by which a person says that it is to be deleted; empty: it stays."""
 
 
-def _single_writer_problem(spec: JsonDict, table: TableSpec) -> str:
-    """Message about `concurrency` that contradicts SingleWriter, as in the CRD; empty: none."""
-    where = "spec.concurrency"
-    said = (spec.get("concurrency") or {}).get("maxWriters")
-    if table.concurrency_mode != Concurrency.SINGLE_WRITER:
-        return ""
-    if said is not None and table.max_writers != 1:
-        return (
-            f"{where}.maxWriters = {said}: contradicts mode SingleWriter: leave maxWriters out, set it to 1, or use "
-            "mode Optimistic"
-        )
-    if table.admission != "Always":
-        return (
-            f"{where}.admission = {table.admission!r}: contradicts mode SingleWriter: one writer runs at a time "
-            "whatever its partitions are"
-        )
-    return ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """One HudiTable."""
@@ -295,8 +276,8 @@ class TableSpec:
         if spec.agent is not None:
             where, own = "spec.agent", spec.agent
             pod_template.check((where, own.pod, "agent"), (f"{where}.executors", own.executors, "executor"))
-        if found := _single_writer_problem(obj.get("spec") or {}, spec):
-            raise SpecError(found)
+        if found := concurrency.problem((obj.get("spec") or {}).get("concurrency") or {}):
+            raise SpecError(f"spec.concurrency.{found}")
         return replace(
             spec,
             table_name=spec.table_name or ref.name,

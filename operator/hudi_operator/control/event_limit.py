@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hudi_contract import naming
 from hudi_operator.plan.core import actions as act
 
 AT_ONCE = 20
@@ -75,6 +76,17 @@ class EventLimit:
         share.saved = min(full, share.saved + now - share.at)
         share.at = now
         return share
+
+
+def regarding(action: act.EmitEvent) -> dict[str, str]:
+    """The object of an event."""
+    return {
+        "apiVersion": naming.API_VERSION,
+        "kind": action.kind,
+        "namespace": action.namespace,
+        "name": action.name,
+        "uid": action.uid,
+    }
 
 
 def event_key(action: act.EmitEvent) -> str:

@@ -20,7 +20,7 @@ from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.attempt_credentials import AttemptCredentials
 from hudi_operator.control.begun import Begun, attempt_of, begun, made_of_attempts, secrets_of_pod
 from hudi_operator.control.driver_bindings import DriverBindings
-from hudi_operator.control.event_limit import EventLimit, event_key
+from hudi_operator.control.event_limit import EventLimit, event_key, regarding
 from hudi_operator.control.executor_questions import ExecutorQuestions
 from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.own_objects import foreign, in_own_namespace, is_own
@@ -131,6 +131,7 @@ class Executor:
             act.FinishSettle: self._finish_settle,
             act.Collect: self._collect,
             act.DeleteReport: self._delete_report,
+            act.DeleteDone: self._delete_done,
             act.EndTrial: self._end_trial,
             act.PutRequest: self._put_request,
             act.PutSeen: self._put_seen,
@@ -151,23 +152,18 @@ class Executor:
             self._questions.keep(key, observed)
             context.waiting.update(a for a, one in made.items() if self._refusals.wait(key, a, one.digest))
             await self._withdraw_unmade(context, plan, {*taken, *context.waiting})
-            try:
-                for action in plan.actions:
-                    self._check_leader()
-                    attempt = attempt_of(action)
-                    if isinstance(action, act.EmitEvent):
-                        events.append(action)
-                    elif (
-                        not context.writes.withhold(action, last=context.observed.table is None)
-                        and attempt not in taken
-                        and attempt not in context.waiting
-                        and not context.foreign_files & made.get(attempt, NOTHING).files
-                    ):
-                        await self._attempted(context, action, attempt, made.get(attempt, NOTHING).digest)
-            except Retryable:
-                # What fails may fail for hours, and these have waited for long enough.
-                await self._write_late(context)
-                raise
+            for action in plan.actions:
+                self._check_leader()
+                attempt = attempt_of(action)
+                if isinstance(action, act.EmitEvent):
+                    events.append(action)
+                elif (
+                    not context.writes.withhold(action, last=context.observed.table is None)
+                    and attempt not in taken
+                    and attempt not in context.waiting
+                    and not context.foreign_files & made.get(attempt, NOTHING).files
+                ):
+                    await self._attempted(context, action, attempt, made.get(attempt, NOTHING).digest)
             await self._write_late(context)
             for attempt in made.keys() - context.waiting:
                 self._refusals.passed(key, attempt)
@@ -175,6 +171,8 @@ class Executor:
                 raise Fatal("; ".join(context.refused))
         except (Retryable, Fatal) as error:
             error.done = context.done
+            if isinstance(error, Retryable):  # it may fail for hours, and these have waited for long enough
+                await self._write_late(context)
             raise
         finally:
             await self._tell(context, events)
@@ -502,15 +500,8 @@ class Executor:
         text = self._events.text(context.key, action, key)
         if text is None:
             return
-        regarding = {
-            "apiVersion": naming.API_VERSION,
-            "kind": action.kind,
-            "namespace": action.namespace,
-            "name": action.name,
-            "uid": action.uid,
-        }
         await self._kubernetes.event(
-            regarding=regarding, type_=action.type, reason=action.reason, message=text, key=key
+            regarding=regarding(action), type_=action.type, reason=action.reason, message=text, key=key
         )
 
     # ---- etcd
@@ -582,6 +573,10 @@ class Executor:
 
     async def _delete_report(self, context: Context, action: act.DeleteReport) -> None:
         await self._etcd.delete_report(action.table_id, kind=action.kind)
+        context.done.append(action)
+
+    async def _delete_done(self, context: Context, action: act.DeleteDone) -> None:
+        held(await self._etcd.delete_done(action.table_id, name=action.name, expected_mod=action.expected_mod), action)
         context.done.append(action)
 
     async def _end_trial(self, context: Context, action: act.EndTrial) -> None:

@@ -31,6 +31,7 @@ from hudi_contract.reports import TimelineReport
 from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import ObjectRef, TableSpec
 from hudi_operator.control.index import TableIndex
+from hudi_operator.control.queue import Key
 from hudi_operator.model import conditions
 from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
@@ -112,6 +113,18 @@ def _reached(uid: str, seen: EtcdFacts) -> bool:
     """Whether its own credentials have read or created the table, as far as its agent says."""
     gate = read(seen.gate, Gate)
     return gate.table_uid == uid and (gate.reached or read(seen.reports.get(TIMELINE), TimelineReport).exists)
+
+
+def on_path(index: TableIndex, key: Key, table: TableSpec | None, config: OperatorConfig) -> tuple[str, ...]:
+    """Other HudiTables (``ns/name``) with the path of this one that may use it.
+
+    Anybody could write another team's path into a HudiTable: one that may not use it takes no turn,
+    and nobody gives it one (F651).
+    """
+    if table is None:
+        return ()
+    same = index.same_path(key, table.canonical_path, table.table_id)
+    return tuple(name for name in same if not path_problem(table.path, name.partition("/")[0], config))
 
 
 async def read_tables_at(

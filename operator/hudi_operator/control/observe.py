@@ -11,18 +11,16 @@ from typing import Any
 
 from hudi_contract import naming, records
 from hudi_contract.defaults import CONFIG_MAP
-from hudi_contract.keys import reporting_attempt
-from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.shape import is_object_name
-from hudi_contract.table_keys import Admit, Gate, Registration
-from hudi_contract.words import Role
+from hudi_contract.table_keys import Gate
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.consents import read_consents
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.late_statuses import LateStatuses
 from hudi_operator.control.memory import Memory
-from hudi_operator.control.nesting import Overlapping, read_overlapping, read_tables_at, undecided
+from hudi_operator.control.named import attempts_of, attempts_of_etcd, etcd_uids, named_pods
+from hudi_operator.control.nesting import Overlapping, on_path, read_overlapping, read_tables_at, undecided
 from hudi_operator.control.queue import Key
 from hudi_operator.control.sibling_tables import SiblingTables, read_sibling_tables, worth_knowing
 from hudi_operator.control.timers import Timers
@@ -41,7 +39,6 @@ from hudi_operator.model.facts import (
 )
 from hudi_operator.model.objects import Objects
 from hudi_operator.model.ports import Conflict, EtcdPort, Fatal, KubernetesPort, Retryable
-from hudi_operator.model.status import attempt_entries
 from hudi_operator.model.store_access import Revocation
 from hudi_operator.plan.core import trial
 from hudi_operator.plan.fencing import absence
@@ -181,7 +178,7 @@ class Observer:
             unheld_config_maps=unheld,
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
-            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id) if spec else (),
+            tables_on_path=on_path(self._index, key, spec, self._config),
             trial=tried,
             owner_is_gone=await self._owner_is_gone(spec, read.facts),
             overlapping=overlapping.blocking,
@@ -242,7 +239,7 @@ class Observer:
             timers=self._timers.ages(key),
             now_ms=now_ms,
             api_now_ms=None if offset is None else now_ms + offset,
-            tables_on_path=self._index.same_path(key, spec.canonical_path, spec.table_id),
+            tables_on_path=on_path(self._index, key, spec, self._config),
             trial=tried,
             revocations=self._revocations(key),
             refusals=self._refusals(key),
@@ -266,10 +263,10 @@ class Observer:
         An attempt is in status before it is admitted, so a list that is read after etcd names every
         admitted attempt.
         """
-        unnamed = _attempts_of_etcd(etcd) - _attempts_of(writers)
+        unnamed = attempts_of_etcd(etcd) - attempts_of(writers)
         # Another HudiTable may have the same path: attempts of its writers do not belong to this
         # table.
-        begun = sorted(unnamed & _attempts_of(await self._kubernetes.writers(*key))) if unnamed else []
+        begun = sorted(unnamed & attempts_of(await self._kubernetes.writers(*key))) if unnamed else []
         if begun:
             raise Conflict(f"attempt {begun[0]} began while the table was read")
 
@@ -387,7 +384,7 @@ class Observer:
                 wide = True
                 pods.update(await self._pods(namespace, name, ""))
                 await self._list_widely(key, objects, pods, agent=agent)
-            missed = {PodName(v.pod, v.pod_uid) for v in _named_pods(read.facts) if v.pod_uid in unseen}
+            missed = {PodName(v.pod, v.pod_uid) for v in named_pods(read.facts) if v.pod_uid in unseen}
             pods.update(await self._executors(namespace, missed) if missed else {})
             # Read etcd again, to keep the order.
             read = await self._read_etcd(objects.table, spec, agent)
@@ -460,9 +457,7 @@ class Observer:
         bears no mark of ours is taken for one of the table.
         """
         wanted = [
-            v
-            for v in _named_pods(etcd)
-            if v.pod_uid not in known and v.namespace == namespace and is_object_name(v.pod)
+            v for v in named_pods(etcd) if v.pod_uid not in known and v.namespace == namespace and is_object_name(v.pod)
         ]
         found = await asyncio.gather(*(self._kubernetes.pod(v.namespace, v.pod) for v in wanted))
         return {
@@ -514,29 +509,6 @@ def _made_here(pod: PodFacts) -> bool:
     Policies of the chart keep others from making such pods, and from taking the marks off.
     """
     return naming.MANAGED.items() <= pod.labels.items() or naming.EVIDENCE_FINALIZER in pod.finalizers
-
-
-def etcd_uids(etcd: EtcdFacts) -> set[str]:
-    """Uids of pods named by registrations and by unsettled records."""
-    return {found.pod_uid for found in _named_pods(etcd) if found.pod_uid}
-
-
-def _named_pods(etcd: EtcdFacts) -> list[Registration]:
-    """The fields of a registration, from both kinds of records."""
-    unsettled = [stored for stored in etcd.settles.values() if stored.read(SettleRecord).phase is not Phase.Settled]
-    return [stored.read(Registration) for stored in (*etcd.writers.values(), *unsettled)]
-
-
-def _attempts_of_etcd(etcd: EtcdFacts) -> set[str]:
-    """Attempts of writers that are admitted or have a report."""
-    admitted = {attempt for attempt, stored in etcd.admits.items() if stored.read(Admit).role != Role.AGENT}
-    return admitted | {attempt for kind in etcd.reports if (attempt := reporting_attempt(kind))}
-
-
-def _attempts_of(writers: Iterable[JsonDict]) -> set[str]:
-    """Attempts named in status."""
-    found = ((w["metadata"]["namespace"], entry) for w in writers for entry in attempt_entries(w.get("status") or {}))
-    return {naming.attempt_id(namespace, entry.pod) for namespace, entry in found if entry.pod}
 
 
 def _sources_of(objects: Objects) -> set[str]:

@@ -17,7 +17,7 @@ from hudi_operator.api.dependencies import Application, Deps
 from hudi_operator.api.pod_settings import ExecutorSettings
 from hudi_operator.api.sources import View, ViewFiles
 from hudi_operator.api.spec import TableSpec, WriterSpec
-from hudi_operator.manifests import hudi_conf, pods, spark_conf
+from hudi_operator.manifests import confinement, hudi_conf, pods, spark_conf
 from hudi_operator.model.config import OperatorConfig
 
 JsonDict = dict[str, Any]
@@ -58,8 +58,8 @@ def attempt_config(table: TableSpec, writer: WriterSpec, number: int, config: Op
     }
     if writer.executors.instances > 0:
         secrets = [secret for secret in pods.source_secrets(writer).values() if secret]
-        executors = pods.executor_labels(table, writer, number)
-        data |= _allowed_executors(table, name, executors, secrets, writer.executors, config)
+        executor = pods.executor_pod(table, writer, number, config)
+        data |= _allowed_executors(table, name, executor, secrets, writer.executors, config)
     # Immutable, so that nobody can change the files that a restarting driver or its executors would
     # read (F56).
     config_map = {**_config_map(writer.ref.namespace, name, labels, data), "immutable": True}
@@ -92,8 +92,8 @@ def agent_config(table: TableSpec, agent: str, generation: int, config: Operator
         environment.JOB_FILE: _json(contract.AgentJob(agent=agent).to_json()),
     }
     if table.agent is not None and table.agent.executors.instances > 0:
-        executors = pods.agent_executor_labels(table, table.agent, agent, generation)
-        data |= _allowed_executors(table, pod, executors, [], table.agent.executors, config)
+        executor = pods.agent_executor_pod(table, table.agent, agent, generation, config)
+        data |= _allowed_executors(table, pod, executor, [], table.agent.executors, config)
     if not own:
         return _config_map(table.ref.namespace, agent, labels, data)
     config_map = _config_map(
@@ -113,7 +113,7 @@ def _hold(config_map: JsonDict) -> None:
 def _allowed_executors(
     table: TableSpec,
     driver: str,
-    labels: dict[str, str],
+    executor: JsonDict,
     secrets: list[str],
     settings: ExecutorSettings,
     config: OperatorConfig,
@@ -124,9 +124,9 @@ def _allowed_executors(
     that they may use: those of the storage and of the source, and the key of their connections. A
     driver with credentials of its own shares them instead of those of the storage. From their
     podTemplate: more Secrets, ConfigMaps, claims of volumes, containers with their images, and the
-    classes of priority and runtime.
+    classes of priority and runtime. From the ``executor`` that was rendered: what confines it.
     """
-    template = settings.pod_template
+    template, labels = settings.pod_template, executor["metadata"]["labels"]
     own = pods.own_credentials(table, driver) if naming.LABEL_WRITER in labels else ""
     storage = [own] if own else [ref.name for ref in table.storage.secret_refs]
     more = pod_template.names(template, "Secret")
@@ -141,6 +141,7 @@ def _allowed_executors(
         "executor-containers": ",".join(f"{name}={image}" for name, image in pod_template.images(template).items()),
         "executor-priority-class": pod_template.class_of(template, "priorityClassName"),
         "executor-runtime-class": pod_template.class_of(template, "runtimeClassName"),
+        **confinement.values(executor, config),
     }
 
 

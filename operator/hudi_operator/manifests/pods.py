@@ -92,12 +92,17 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
 
 def executor_template(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> str:
     """The pod template for Spark's executors, as YAML. Spark sets name, image and resources."""
+    return _yaml(executor_pod(table, writer, number, config))
+
+
+def executor_pod(table: TableSpec, writer: WriterSpec, number: int, config: OperatorConfig) -> JsonDict:
+    """The same as an object."""
     name, labels = writer.driver_pod(number), executor_labels(table, writer, number)
     pod = _executor(table, name, labels, writer.executors, config, credentials=own_credentials(table, name))
     _add_source_secret(writer, pod["spec"]["volumes"], pod["spec"]["containers"][0]["volumeMounts"])
     pod_template.apply(writer.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
     _annotate(pod, config.driver_annotations)
-    return _yaml(pod)
+    return pod
 
 
 def executor_labels(table: TableSpec, writer: WriterSpec, number: int) -> dict[str, str]:
@@ -125,12 +130,19 @@ def agent_executor_template(table: TableSpec, agent: str, generation: int, confi
     """The same for the executors of a table's own agent; empty when it has none."""
     if table.agent is None or table.agent.executors.instances == 0:
         return ""
+    return _yaml(agent_executor_pod(table, table.agent, agent, generation, config))
+
+
+def agent_executor_pod(
+    table: TableSpec, own: OwnAgent, agent: str, generation: int, config: OperatorConfig
+) -> JsonDict:
+    """The same as an object."""
     name = naming.agent_pod_name(agent, generation)
-    labels = agent_executor_labels(table, table.agent, agent, generation)
-    pod = _executor(table, name, labels, table.agent.executors, config)
-    pod_template.apply(table.agent.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
+    labels = agent_executor_labels(table, own, agent, generation)
+    pod = _executor(table, name, labels, own.executors, config)
+    pod_template.apply(own.executors.pod_template, pod, spark_conf.EXECUTOR_CONTAINER)
     _annotate(pod, config.agent_annotations)
-    return _yaml(pod)
+    return pod
 
 
 def _yaml(pod: JsonDict) -> str:

@@ -136,6 +136,9 @@ class EtcdPort(Protocol):
     async def delete_report(self, table_id: str, *, kind: str) -> bool:
         """Delete a report."""
 
+    async def delete_done(self, table_id: str, *, name: str, expected_mod: int) -> bool:
+        """Delete a record of an agent's work; False: it is another one by now."""
+
     async def end_trial(self, trial_id: str, *, agents: Sequence[str]) -> bool:
         """Delete every key of a trial, and its assignments at these agents."""
 

@@ -8,12 +8,16 @@ path, so that a namespace can be deleted although no agent can run in it any mor
 
 from __future__ import annotations
 
-from hudi_contract import naming
-from hudi_contract.keys import reporting_attempt
+import itertools
+
+from hudi_contract import keys, naming
+from hudi_contract.keys import Kind, reporting_attempt
 from hudi_contract.naming import EVIDENCE_FINALIZER, SETTLE_FINALIZER, TABLE_KIND, WRITER_KIND
+from hudi_contract.records import Stored
+from hudi_contract.requests import SavepointDone, named, request_id
 from hudi_contract.settle import Phase
 from hudi_contract.table_keys import Admit
-from hudi_contract.words import FencingMode, GateState, Role
+from hudi_contract.words import FencingMode, GateState, RequestKind, Result, Role
 from hudi_operator.api.spec import ObjectRef
 from hudi_operator.model import doubts
 from hudi_operator.model.facts import PodFacts
@@ -22,6 +26,7 @@ from hudi_operator.plan.core import trial
 from hudi_operator.plan.core.actions import (
     Action,
     DeleteAdmit,
+    DeleteDone,
     DeleteReport,
     PatchFinalizers,
     PutAssignment,
@@ -34,6 +39,10 @@ from hudi_operator.plan.fencing import evidence, held_config_maps
 from hudi_operator.plan.gate import gate, releasing
 from hudi_operator.plan.requests import catalogs, restores
 from hudi_operator.plan.writers.runs import Progress
+
+KEPT = 100
+"""Records of one kind that outlive their HudiTable, the newest ones."""
+DELETED_AT_ONCE = 500
 
 
 def add_finalizer(kind: str, ref: ObjectRef) -> PatchFinalizers:
@@ -143,7 +152,12 @@ def plan_table(view: View) -> PartialPlan:
     ]
     if pods:
         return PartialPlan(leaving.actions, (f"deletion waits for {', '.join(pods[:3])}",), 2.0)
-    unbound = (*leaving.actions, *_forgotten(view), *_unbind(view))
+    done = _of_nobody(view)
+    if len(done) > DELETED_AT_ONCE:
+        return PartialPlan(
+            (*leaving.actions, *done[:DELETED_AT_ONCE]), (f"{len(done)} records of its agent are deleted first",), 0.5
+        )
+    unbound = (*leaving.actions, *_forgotten(view), *done, *_unbind(view))
     leave = (*unbound, *held_config_maps.last(view.observed), drop_finalizer(TABLE_KIND, ref))
     return PartialPlan(leave, ("nobody can hold the lock, the table may be deleted",))
 
@@ -169,8 +183,7 @@ def _forgotten(view: View) -> tuple[Action, ...]:
     """What is nobody's once the agent has left: requests to it, and reports (F619).
 
     The next HudiTable of the path would find orders that its spec does not give, and the last error
-    of this one. What settling still needs stays, and the gate, the clock and what was done are the
-    path's.
+    of this one. What settling still needs stays; the gate and the clock are the path's.
     """
     needed = {inc.attempt for inc in view.incs if not inc.settled}
     requests = [PutRequest(view.table.table_id, id, None) for id in view.etcd.requests]
@@ -180,6 +193,36 @@ def _forgotten(view: View) -> tuple[Action, ...]:
         if (reporting_attempt(kind) or "-") not in needed
     ]
     return (*requests, *reports)
+
+
+def _of_nobody(view: View) -> tuple[Action, ...]:
+    """Records of the agent's work that the next HudiTable of the path does not need (F648).
+
+    It needs one of each name of its own, which say how far the path's services, events and metadata
+    table are. Of the others it needs the restores, whose nonces must not be executed again, the
+    savepoints that the table has, and what incarnations gave up until it is swept: those that the
+    spec or a record of settling names, and the newest `KEPT` of each kind.
+    """
+    spec = view.table
+    incs = {keys.abandoned(inc.inc) for inc in view.incs}
+    wanted = {request_id(RequestKind.SAVEPOINT, each.name) for each in spec.savepoint_list} | incs
+    if spec.restore is not None:
+        wanted.add(request_id(RequestKind.RESTORE, spec.restore.nonce))
+    kept = {name for name in view.etcd.done if name in wanted or name in Kind.DONE.names}
+    newest = sorted(view.etcd.done.items(), key=lambda item: -item[1].mod_revision)
+    kept.update(itertools.islice((name for name, _ in newest if named(RequestKind.RESTORE, name)), KEPT))
+    kept.update(itertools.islice((name for name, _ in newest if keys.abandoned_by(name)), KEPT))
+    taken = (name for name, one in newest if _taken(name, one))
+    kept.update(itertools.islice(taken, KEPT))
+    return tuple(
+        DeleteDone(spec.table_id, name, one.mod_revision) for name, one in view.etcd.done.items() if name not in kept
+    )
+
+
+def _taken(name: str, one: Stored) -> bool:
+    """Whether it is the record of a savepoint that the table has, or may have."""
+    record = one.read(SavepointDone)
+    return bool(named(RequestKind.SAVEPOINT, name)) and record.result not in (Result.FAILED, Result.DELETED)
 
 
 def _unbind(view: View) -> tuple[Action, ...]:

@@ -394,7 +394,7 @@ GATES = (
         "an attempt that another operator begins during a look counts as one that nobody names",
         o(
             "control/observe",
-            "        begun = sorted(unnamed & _attempts_of(await self._kubernetes.writers(*key))) if unnamed else []\n",
+            "        begun = sorted(unnamed & attempts_of(await self._kubernetes.writers(*key))) if unnamed else []\n",
             "        begun = sorted(unnamed & {key[0]}) if unnamed else []\n",
         ),
         (

@@ -75,6 +75,13 @@ IDENTITIES = (
         _GO,
     ),
     mutation(
+        "an-agent-puts-any-name",
+        "F648",
+        "a tenant fills the etcd of all with keys that nobody knows",
+        g("rules", "	if !r.contract.named(kind, name) {", "	if false {"),
+        _GO,
+    ),
+    mutation(
         "nobody-gives-way",
         "F549",
         "pods of several tables, each within its limits, fill the gateway of all",

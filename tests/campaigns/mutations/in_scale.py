@@ -469,8 +469,8 @@ SCALE = (
         "while an action fails at each look, no status that is due is written",
         o(
             "control/executor",
-            "                await self._write_late(context)\n                raise\n",
-            "                raise\n",
+            "                await self._write_late(context)\n            raise\n",
+            "                pass\n            raise\n",
         ),
         f"{LATE}::test_what_fails_at_each_look_keeps_no_status_that_is_due",
     ),

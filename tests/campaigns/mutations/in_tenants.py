@@ -219,11 +219,32 @@ TENANTS = (
         f"{DELETION}::test_requests_and_reports_go_with_the_table",
     ),
     mutation(
+        "records-outlive-their-table",
+        "F648",
+        "each HudiTable that was made and deleted leaves keys in etcd, for good",
+        o("plan/deletion", "*_forgotten(view), *done, ", "*_forgotten(view), "),
+        f"{DELETION}::test_records_that_nobody_needs_go_with_the_table",
+    ),
+    mutation(
+        "a-nonce-of-a-restore-is-forgotten",
+        "F648",
+        "the next HudiTable of a path restores it again, and undoes what was committed since",
+        o("plan/deletion", "if named(RequestKind.RESTORE, name)), KEPT", "if named(RequestKind.RESTORE, name)), 0"),
+        f"{DELETION}::test_records_that_nobody_needs_go_with_the_table",
+    ),
+    mutation(
         "what-was-taken-meanwhile-is-forgotten",
         "F619",
         "the keys of a path are deleted under the HudiTable that has just taken it",
         o("etcd_upkeep/tables", "            [rpc.mod_is(keys.of(Kind.GATE), mod)],\n", "            [],\n"),
         "tests/tiers/component/operator/test_etcd_upkeep.py::test_a_gate_that_was_put_meanwhile_keeps_its_keys",
+    ),
+    mutation(
+        "who-may-not-use-a-path-takes-turns",
+        "F651",
+        "another team's HudiTable makes the owner of a path give its gate up",
+        o("control/nesting", ' if not path_problem(table.path, name.partition("/")[0], config))', ")"),
+        "tests/tiers/unit/control/test_observe.py::test_one_that_may_not_use_the_path_takes_no_turn",
     ),
     mutation(
         "a-failure-is-work",
@@ -1438,6 +1459,20 @@ TENANTS = (
             "        and _texts(one.defaults) == _texts(other.defaults)\n",
         ),
         f"{NAMESPACE_DEFAULTS}::test_a_look_at_one_table_tells_the_others_of_its_namespace",
+    ),
+    mutation(
+        "a-container-of-an-executor-is-not-confined",
+        "F645 security",
+        "code of a writer leaves SELinux in an executor of its own",
+        Edit(f"{TEMPLATES}/_names.tpl", "    !has(c.securityContext.seLinuxOptions) &&\n", ""),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
+    ),
+    mutation(
+        "an-executor-has-any-profile",
+        "F645 security",
+        "code of a writer chooses another profile of seccomp in an executor of its own",
+        Edit(f"{TEMPLATES}/admission.yaml", "variables.profiles.all(p, p in variables.allowedProfiles)", "1 < 2"),
+        f"{CRDS}/test_drivers.py::test_a_driver_starts_nothing_else",
     ),
     mutation(
         "the-kubelet-asks-any-host",

@@ -473,12 +473,13 @@ def write() -> None:
     """Write the page, and those of claims that are made of the same results."""
     from tests.campaigns.faults import table as faults  # they read this module
     from tests.campaigns.guarantees import page as guarantees
-    from tests.campaigns.pages import reach, shown
+    from tests.campaigns.pages import measured, reach, shown
 
     PAGE.write_text(page(), encoding="utf-8")
     shown.PAGE.write_text(shown.page(), encoding="utf-8")
     faults.TARGET.write_text(faults.page(), encoding="utf-8")
     reach.PAGE.write_text(reach.page(), encoding="utf-8")
+    measured.PAGE.write_text(measured.page(), encoding="utf-8")
     guarantees.PAGE.write_text(guarantees.page(), encoding="utf-8")
 
 

@@ -68,6 +68,8 @@ CATALOG_ADDRESSES = (
 CATALOG_OPTIONS = f"{UNIT}/api/test_options.py::test_owned_hudi_options"
 CATALOG_SHOWS = "tests/tiers/hudi/test_catalog.py::test_a_metastore_shows_what_was_committed"
 CATALOG_TAKEN = "tests/tiers/hudi/test_catalog.py::test_partitions_go_and_other_tables_stay"
+CATALOG_OPEN = "tests/tiers/hudi/test_catalog.py::test_who_reaches_the_port_changes_and_drops_entries_and_files"
+CATALOG_AGAIN = "tests/tiers/hudi/test_catalog.py::test_what_others_do_to_an_entry_stands_until_a_commit"
 
 VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
     "viewer",
@@ -328,10 +330,14 @@ CELLS: dict[str, dict[str, Cell]] = {
             CATALOG_ADDRESSES,
         ),
         DRIVER: cell("no option of its names a catalog; its code is a neighbour", CATALOG_OPTIONS),
-        EXECUTOR: cell(f"{NOT_TESTED} as a neighbour: it runs the driver's code"),
+        EXECUTOR: cell("as a neighbour: it runs the driver's code, and nobody there is asked for more", CATALOG_OPEN),
         NETWORK: cell(
-            f"{NOT_TESTED} changes and drops them, where it reaches the metastore's port: pods have no name and no "
-            "password there. Who reaches it is limited by NetworkPolicies of the metastore's namespace"
+            "changes and drops them, where it reaches the metastore's port: it needs no name and no password there. "
+            "Where the metastore may delete files in the store, it has the files of a table deleted, too. The next "
+            "commit puts back what it writes, or an entry that is gone. Who reaches the port is limited by "
+            "NetworkPolicies of the metastore's namespace",
+            CATALOG_OPEN,
+            CATALOG_AGAIN,
         ),
         HOLDER: cell(
             "changes no spec, and so no address or name; by a pod that it starts as a neighbour", MAY_NOT_CHANGE, MAKES

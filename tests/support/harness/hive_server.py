@@ -78,6 +78,11 @@ class HiveServer(OwnProcess):
         """Results of the steps of `hive_sync`, on tables in this folder."""
         return sync(folder, self.uri, *steps)
 
+    def stranger(self, *steps: list[Any]) -> list[Any]:
+        """Results of the steps of `hive_stranger`."""
+        found: list[Any] = _run("hive_stranger", {"uri": self.uri, "steps": steps})
+        return found
+
 
 def sync(folder: Path, uri: str, *steps: list[Any]) -> list[Any]:
     """Results of the steps of `hive_sync`. ``uri``: of a metastore; empty: there is none."""

@@ -44,6 +44,10 @@ class Wire:
         """Bytes stay where they are until it is mended; connections stay open."""
         self._flows.clear()
 
+    def leads_to(self, port: int) -> None:
+        """Each connection that is new from now on goes to another port of that host."""
+        self._to = (self._to[0], port)
+
     def mend(self) -> None:
         """Everything goes through again."""
         self._cut = False

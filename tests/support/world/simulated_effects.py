@@ -296,6 +296,11 @@ class Effects(Store):
     def _do_DeleteReport(self, a: act.DeleteReport) -> None:
         self.drop(f"report/{a.kind}")
 
+    def _do_DeleteDone(self, a: act.DeleteDone) -> None:
+        if self.mod(f"done/{a.name}") != a.expected_mod:
+            raise ConflictError("delete-done")
+        self.drop(f"done/{a.name}")
+
     def _do_PutRequest(self, a: act.PutRequest) -> None:
         if a.value is None:
             self.drop(f"request/{a.id}")

@@ -104,11 +104,6 @@ def test_a_lost_node_needs_no_person(revocable: Space, proxy_before: Proxy, oper
             # The executor has the Secret of its driver.
             assert {key: proof["kind"] for key, proof in proofs.items()} == dict.fromkeys(uids, "CredentialsRevoked")
             assert record.outcomes == {instant: "RolledBack"}, record
-            measured.keep(
-                "credentials-fencing",
-                {phase: record.phases[phase] - at for phase in ORDER if phase in record.phases},
-                settings={"identityCacheSeconds": CACHE_SECONDS, "requestSeconds": REQUEST_SECONDS},
-            )
             assert record.phases["Unlocked"] - record.phases["Draining"] >= REQUEST_SECONDS - 1
             scene.assert_blocked(at, record)
             # The process was only paused: nobody has ended it, and nobody could.
@@ -127,3 +122,8 @@ def test_a_lost_node_needs_no_person(revocable: Space, proxy_before: Proxy, oper
     kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
     scene.finish(batches=0)
     revocable.conform(operator_logs, ended=revocable.tables)
+    measured.keep(
+        "credentials-fencing",
+        {phase: record.phases[phase] - at for phase in ORDER if phase in record.phases},
+        settings={"identityCacheSeconds": CACHE_SECONDS, "requestSeconds": REQUEST_SECONDS},
+    )

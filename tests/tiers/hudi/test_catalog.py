@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from hudi_runtime.catalog.options import OWNER
 from hudi_runtime.catalog.probe import ANSWERS
 from tests.support.harness.archived_table import OPTIONS
 from tests.support.harness.hive_server import HiveServer, sync
@@ -249,6 +251,89 @@ def test_entries_are_dropped_by_who_has_made_them_and_describe_what_hive_has(
     assert cases["reason"] == "NotHeld"
     assert "column 's.a': another one differs only by upper and lower case" in cases["message"]
     assert none is None
+
+
+@pytest.mark.extra
+def test_who_reaches_the_port_changes_and_drops_entries_and_files(plain_metastore: HiveServer, tmp_path: Path) -> None:
+    """Nobody is asked for a name. Files go by the metastore's own access to the storage."""
+    of = {"everything": True, "by": ["p"], "uid": "ours"}
+    tables = tmp_path / "tables"
+    made = plain_metastore.sync(
+        tables, _slashed("one"), ["sync", ["one"], of], _slashed("two"), ["sync", ["two"], of], ["owner", ["two"], {}]
+    )
+    assert made == ["", [], "", [], "ours"]
+    before, _, _, _, changed, _, gone, _, destroyed = plain_metastore.stranger(
+        ["entry", ["one"], {}],
+        ["set", ["one"], {OWNER: "somebody"}],
+        ["cut", ["one"], {}],
+        ["take", ["one", "c"], {}],
+        ["entry", ["one"], {}],
+        ["drop", ["one"], {}],
+        ["entry", ["one"], {}],
+        ["destroy", ["two"], {}],
+        ["entry", ["two"], {}],
+    )
+    assert (before["owner"], before["partitions"]) == ("ours", ["p=a%2Fb", "p=a-b", "p=c"])
+    assert changed == before | {
+        "owner": "somebody",
+        "columns": before["columns"][:-1],
+        "partitions": ["p=a%2Fb", "p=a-b"],
+    }
+    assert (gone, destroyed) == (None, None)
+    assert list((tables / "one").rglob("*.parquet")), "no data goes with an entry of ours"
+    assert not list((tables / "two").rglob("*.parquet")), "unless the metastore may delete it, and is told to"
+
+
+@pytest.mark.extra
+def test_what_others_do_to_an_entry_stands_until_a_commit(
+    world: World, agent: Process, metastore: HiveServer, tmp_path: Path
+) -> None:
+    catalog = {"hiveMetastore": {"uris": [metastore.uri]}, "timeoutSeconds": 30}
+    table = world.table("meddled", catalog=catalog)
+    world.create(table, agent=AGENT, process=agent)
+
+    def entry() -> Any:
+        (found,) = metastore.stranger(["entry", ["meddled"], {}])
+        return found
+
+    _write(table, 1, [*rows([1], "a", "x", 1), *rows([2], "b", "x", 1)])
+    shown = _shown(table, agent)
+    before = entry()
+    assert (before["owner"], before["partitions"]) == (table.spec.ref.uid, ["p=a", "p=b"])
+    # Without a commit nothing is noticed, and the report says that all is well.
+    *_, meddled = metastore.stranger(
+        ["cut", ["meddled"], {}],
+        ["set", ["meddled"], {OWNER: "somebody"}],
+        ["take", ["meddled", "a"], {}],
+        ["entry", ["meddled"], {}],
+    )
+    assert meddled == before | {"columns": before["columns"][:-1], "owner": "somebody", "partitions": ["p=b"]}
+    time.sleep(20)  # a commit would be synchronized after 15 s at most
+    assert (entry(), table.get("report/catalog")) == (meddled, shown)
+    # A commit puts columns and properties right, and of the partitions those that it writes.
+    _write(table, 2, rows([2], "b", "y", 2))
+    _shown(table, agent)
+    assert entry() == before | {"partitions": ["p=b"]}
+    _write(table, 3, rows([1], "a", "y", 2))
+    _shown(table, agent)
+    assert entry() == before
+    # An entry that is gone is made again with all partitions, whichever are written.
+    metastore.stranger(["drop", ["meddled"], {}])
+    _write(table, 4, rows([2], "b", "z", 3))
+    _shown(table, agent)
+    assert entry() == before
+    # One that was moved is somebody else's table until it is dropped or moved back.
+    elsewhere = f"file:{tmp_path}/elsewhere"  # as Hive writes it
+    metastore.stranger(["move", ["meddled"], {"location": elsewhere}])
+    _write(table, 5, rows([1], "a", "z", 3))
+    taken = _report(table, agent, lambda r: r["failures"])
+    assert taken["reason"] == "TableTaken"
+    assert f"table meddled exists in the metastore with the location {elsewhere}" in taken["message"]
+    assert entry()["location"] == elsewhere
+    metastore.stranger(["drop", ["meddled"], {}])
+    _shown(table, agent)
+    assert entry() == before
+    table.audited([*rows([1], "a", "z", 3), *rows([2], "b", "z", 3)])
 
 
 @pytest.mark.extra

@@ -386,6 +386,15 @@ class DeleteReport(Action):
 
 
 @dataclass(frozen=True)
+class DeleteDone(Action):
+    """Delete ``done/<name>`` that nobody needs any more, unless it was put once more."""
+
+    table_id: str
+    name: str
+    expected_mod: int
+
+
+@dataclass(frozen=True)
 class EndTrial(Action):
     """Delete every key of the trial of a HudiTable, admissions and assignments with the rest.
 

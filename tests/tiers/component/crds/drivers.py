@@ -62,17 +62,19 @@ def launched(
     name: str = "backfill",
     instances: int = 1,
     owner: JsonDict | None = None,
+    pull_secrets: tuple[str, ...] = (),
     **spec: JsonDict,
 ) -> Driver:
     """What the operator makes for an attempt, and the token of its pod.
 
-    ``owner``: a HudiWriter that exists and owns both; without one nobody does. ``spec``: more of
-    the HudiWriter's.
+    ``owner``: a HudiWriter that exists and owns both; without one nobody does. ``pull_secrets``:
+    those of the HudiTable. ``spec``: more of the HudiWriter's.
     """
     storage: JsonDict = {"secretRefs": [{"name": "lake", "as": "S3"}]} | (
         {"serviceAccountName": account} if account else {}
     )
-    own: TableSpec = spec_of(TableSpec, table(namespace_, storage=storage))
+    pulls = {"imagePullSecrets": [{"name": each} for each in pull_secrets]} if pull_secrets else {}
+    own: TableSpec = spec_of(TableSpec, table(namespace_, storage=storage, **pulls))
     load: WriterSpec = spec_of(
         WriterSpec,
         writer(

@@ -92,6 +92,10 @@ def _security(**fields: Any) -> Callable[[JsonDict], None]:
     return lambda obj: obj["spec"]["containers"][0]["securityContext"].update(fields)
 
 
+def _pod_security(**fields: Any) -> Callable[[JsonDict], None]:
+    return lambda obj: obj["spec"]["securityContext"].update(fields)
+
+
 def _label(name: str, value: str) -> Callable[[JsonDict], None]:
     return lambda obj: obj["metadata"]["labels"].update({name: value})
 
@@ -115,8 +119,16 @@ NOT_COMPARED = "must mount the ConfigMap"
 LABELS = "metadata.labels of an executor of"
 CONTAINERS = "may have the containers [] beside its own, not "
 NOT_MADE_BY_IT = "belongs to a driver or an agent only if that pod makes it"
+UNCONFINED = "no profile of seccomp or AppArmor may be Unconfined"
+PROFILES = "must have the profiles [seccompProfile=RuntimeDefault:] of seccomp and AppArmor"
 NO_CLASS = "spec.priorityClassName of an executor must be that of its podTemplate, or the cluster's default, not "
 OTHERS_WORDS: dict[str, tuple[str, ...]] = {
+    "root": ("not [executor/runAsUser=0]",),
+    "no-seccomp-in-a-container": (f"{PROFILES}, not",),
+    "no-seccomp": (f"{PROFILES}, not",),
+    "no-apparmor-in-a-container": (f"{PROFILES}, not",),
+    "no-apparmor": (f"{PROFILES}, not",),
+    "no-apparmor-by-its-annotation": (f"{PROFILES}, not",),
     "a-token": ("must be emptyDir, configMap or secret",),
     "privileged-init-container": (CONTAINERS,),
     "another-container": (CONTAINERS,),
@@ -242,6 +254,47 @@ ATTACKS: dict[str, tuple[Callable[[JsonDict], Any], str]] = {
     ),
     "an-agent": (_label("hudioperator.io/agent", "hudi-agent-1"), "metadata.labels of an executor must be those of"),
     "no-executor": (_label("hudioperator.io/role", "agent"), "metadata.labels of an executor must be those of"),
+    "no-seccomp-in-a-container": (_security(seccompProfile={"type": "Unconfined"}), UNCONFINED),
+    "no-seccomp": (
+        lambda obj: obj["spec"]["securityContext"].pop("seccompProfile"),
+        "must have runAsNonRoot and a seccomp profile",
+    ),
+    "another-seccomp-profile": (
+        _pod_security(seccompProfile={"type": "Localhost", "localhostProfile": "loose.json"}),
+        f"{PROFILES}, not [seccompProfile=Localhost:loose.json]",
+    ),
+    "a-seccomp-profile-of-the-container": (
+        _security(seccompProfile={"type": "Localhost", "localhostProfile": "loose.json"}),
+        f"{PROFILES}, not [seccompProfile=RuntimeDefault:, executor/seccompProfile=Localhost:loose.json]",
+    ),
+    "another-selinux-type": (_security(seLinuxOptions={"type": "spc_t"}), UNCONFINED),
+    "no-apparmor-in-a-container": (_security(appArmorProfile={"type": "Unconfined"}), UNCONFINED),
+    "no-apparmor": (_pod_security(appArmorProfile={"type": "Unconfined"}), "nor an Unconfined profile"),
+    "no-apparmor-by-its-annotation": (
+        lambda obj: obj["metadata"]["annotations"].update(
+            {"container.apparmor.security.beta.kubernetes.io/executor": "unconfined"}
+        ),
+        UNCONFINED,
+    ),
+    "another-apparmor-profile": (
+        _security(appArmorProfile={"type": "Localhost", "localhostProfile": "loose"}),
+        f"{PROFILES}, not",
+    ),
+    "more-groups": (_pod_security(supplementalGroups=[0, 999]), "not [supplementalGroups=0, supplementalGroups=999]"),
+    "the-group-of-its-files": (_pod_security(fsGroup=0), "not [fsGroup=0]"),
+    "another-user": (_security(runAsUser=1000), "not [executor/runAsUser=1000]"),
+    "names-of-hosts": (_in_spec(hostAliases=[{"ip": "10.0.0.1", "hostnames": ["x"]}]), "spec.hostAliases is not for"),
+    "one-finalizer-more": (
+        lambda obj: obj["metadata"]["finalizers"].append("x.io/stay"),
+        "may be [hudioperator.io/evidence], not [hudioperator.io/evidence, x.io/stay]",
+    ),
+    "a-finalizer-of-kueue-without-its-queue": (
+        lambda obj: (
+            obj["metadata"]["finalizers"].append("kueue.x-k8s.io/managed"),
+            _label("kueue.x-k8s.io/queue-name", "q")(obj),
+        ),
+        "may be [hudioperator.io/evidence], not",
+    ),
     "without-evidence": (lambda obj: obj["metadata"].pop("finalizers"), "must contain hudioperator.io/evidence"),
     "an-owner-beside": (
         lambda obj: _owners(obj).append(
@@ -298,6 +351,15 @@ def test_the_classes_of_a_template_are_those_of_its_executors(
         code, out = driver.creates(driver.changed(change))
         assert code != 0
         assert message in out or (message == LABELS and NO_CLASS in out), out
+
+
+def test_pull_secrets_are_those_of_the_table(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """F645: the kubelet would fetch the image with the Secret of somebody else."""
+    driver = launched(light_cluster, namespace, tmp_path, pull_secrets=("registry", "mirror"))
+    assert driver.creates(driver.executor)[0] == 0, driver.creates(driver.executor)[1]
+    code, out = driver.creates(driver.changed(_in_spec(imagePullSecrets=[{"name": "registry"}, {"name": "of-others"}])))
+    assert code != 0
+    assert "may be [registry, mirror], not [registry, of-others]" in out
 
 
 def test_the_clusters_own_priority_class_is_everybodys(bare_cluster: Cluster, tmp_path: Path) -> None:

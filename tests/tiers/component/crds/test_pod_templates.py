@@ -342,6 +342,29 @@ def test_a_driver_with_a_template_starts_nothing_else(templated: Any, case: str)
     assert message in out
 
 
+def test_profiles_and_groups_are_those_of_the_template(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
+    """F645: a stricter profile of the node is a wall, too; Kueue keeps the pods of its queues."""
+    local = {"type": "Localhost", "localhostProfile": "strict.json"}
+    template = without_classes(changed("spec.containers.0.name", "executor"))
+    template["spec"]["securityContext"] |= {"seccompProfile": local, "appArmorProfile": {"type": "RuntimeDefault"}}
+    template["spec"]["containers"][1]["securityContext"] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    made = launched(light_cluster, namespace, tmp_path, executors={"podTemplate": template})
+    kueue = made.changed(lambda obj: obj["metadata"]["finalizers"].append("kueue.x-k8s.io/managed"))
+    for good in (made.executor, kueue):
+        assert made.creates(good)[0] == 0, made.creates(good)[1]
+    for field, value, message in (
+        ("seccompProfile", {"type": "RuntimeDefault"}, "must have the profiles ["),
+        ("seccompProfile", {**local, "localhostProfile": "loose.json"}, "must have the profiles ["),
+        ("appArmorProfile", None, "must have the profiles ["),
+        ("fsGroup", 6, "not [fsGroup=6]"),
+        ("supplementalGroups", [6, 7], "not [supplementalGroups=7]"),
+    ):
+        change: JsonDict = {field: value}
+        code, out = made.creates(made.changed(lambda obj, c=change: obj["spec"]["securityContext"].update(c)))
+        assert code != 0, field
+        assert message in out, out
+
+
 def test_the_operator_makes_the_driver(light_cluster: Cluster, namespace: str, tmp_path: Path) -> None:
     """With its own token: its policy lets containers of allowed images pass, and no others."""
     made = launched(light_cluster, namespace, tmp_path, driver={"podTemplate": without_classes(copy.deepcopy(GOOD))})

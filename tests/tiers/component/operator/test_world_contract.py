@@ -257,6 +257,12 @@ CASES = {
     "a report is deleted": case(
         lambda s: act.DeleteReport(T, "attempt/lake.p-1"), ("report/attempt/lake.p-1", {}), ("report/timeline", {})
     ),
+    "a record of work is deleted": case(
+        lambda s: act.DeleteDone(T, "hold-a", mod("done/hold-a")(s)), ("done/hold-a", {}), ("done/hold-b", {})
+    ),
+    "a record of work was put once more": case(
+        lambda s: act.DeleteDone(T, "hold-a", mod("done/hold-a", -1)(s)), ("done/hold-a", {}), holds=False
+    ),
     "a request is put": case(lambda s: act.PutRequest(T, "service-clean", {"id": "service-clean"})),
     "a request is taken back": case(
         lambda s: act.PutRequest(T, "service-clean", None), ("request/service-clean", {"id": "x"})

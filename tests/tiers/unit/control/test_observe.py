@@ -136,6 +136,27 @@ def test_tables_at_the_folders_of_event_logs_are_told() -> None:
     assert found.tables_at_event_logs == {"s3a://lake/x/l": ("ns/other",)}
 
 
+@pytest.mark.parametrize("allowed", [True, False], ids=["it may", "it may not"])
+def test_one_that_may_not_use_the_path_takes_no_turn(*, allowed: bool) -> None:
+    """F651: it made the owner of the path give its gate up. A configuration is read again."""
+    evil = copy.deepcopy(TABLE)
+    evil["metadata"] |= {"namespace": "evil", "name": "x", "uid": "9"}
+    ports: Any = Ports(EtcdFacts(revision=1, cluster_id="c"), [], [], [])
+    index, prefixes = TableIndex("image"), {"ns": ("s3a://lake",), "evil": ("s3a://lake" if allowed else "s3a://evil",)}
+    index.put(TABLE)
+    index.put(evil)
+    observer = Observer(
+        kubernetes=ports, etcd=ports, index=index, timers=Timers(), config=OperatorConfig(), authority=str
+    )
+    assert asyncio.run(observer.observe(("ns", "flights"))).tables_on_path == ("evil/x",)
+    observer.configure(OperatorConfig(path_prefixes=prefixes))
+    found = asyncio.run(observer.observe(("ns", "flights")))
+    assert found.tables_on_path == (("evil/x",) if allowed else ())
+    glanced = asyncio.run(observer.glance(("ns", "flights")))
+    assert glanced is not None
+    assert glanced.tables_on_path == found.tables_on_path
+
+
 class Closed(Ports):
     """Secrets are not to be read; ``asked``: whose annotations were."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_contract import environment, job, keys, outcomes, reports, settle, table_keys, words
+from hudi_contract import environment, job, keys, outcomes, records, reports, settle, table_keys, words
 from hudi_contract.settle import Phase
 from hudi_contract.shape import Record, fields_of
 from tests.support import ROOT
@@ -242,6 +242,16 @@ def test_the_codes_of_the_data_file_are_those_of_the_enums() -> None:
     assert all(code.meaning for code in outcomes.ErrorCode)
     assert set(data["exitCodes"]) == {kind.value for kind in outcomes.FailureClass}
     assert {kind.value for kind in keys.Kind} == set(data["keys"])
+
+
+def test_the_names_of_the_data_file_are_those_that_are_used() -> None:
+    """F648: the gateway lets an agent put no other ones."""
+    services = {f"{words.RequestKind.SERVICE}-{service}" for service in words.Service}
+    kinds = {name.removeprefix("done/") for name in records._KINDS if name.startswith("done/")}
+    known = {*kinds - {f"{words.RequestKind.SERVICE}-"}, *services, keys.COUNTED}
+    assert set(keys.Kind.DONE.names) == known
+    reports = {name.removeprefix("report/") for name in records._KINDS if name.startswith("report/")}
+    assert set(keys.Kind.REPORT.names) == reports
 
 
 def test_the_words_of_the_data_file_are_those_of_the_enums() -> None:

@@ -24,7 +24,7 @@ from tests.campaigns.kills import table as kills_table
 from tests.campaigns.matrix import page as matrix
 from tests.campaigns.matrix import results as cells
 from tests.campaigns.matrix.cells import EVERY
-from tests.campaigns.pages import last_run, shown
+from tests.campaigns.pages import last_run, measured, shown
 from tests.campaigns.values import page as values
 from tests.support import ROOT
 from tests.support.evidence import none_of
@@ -45,6 +45,7 @@ PAGES: dict[str, tuple[Callable[[], str], str]] = {
     "lock-gateway": (lock_gateway.page, "tests.campaigns.bench.lock_gateway --page"),
     "lock-load": (lock_load.page, "tests.campaigns.bench.lock_load --page"),
     "matrix": (lambda: matrix.page(cells.load, cells.before()), "tests.campaigns.matrix --table"),
+    "on-a-cluster": (measured.page, "tests.campaigns.pages.measured"),
     "performance": (lambda: performance.page(performance.Results.load()), "tests.campaigns.bench.performance"),
     "shown": (shown.page, "tests.campaigns.pages.last_run --page"),
     "starvation": (starvation.page, "tests.campaigns.bench.starvation --page"),

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from tests.campaigns.guarantees import page as guarantees
-from tests.campaigns.pages import last_run, reach, shown
+from tests.campaigns.pages import last_run, measured, reach, shown
 from tests.support import evidence
 from tests.support.evidence import catalog
 
@@ -32,6 +32,7 @@ place, commit = Path(sys.argv[1]), sys.argv[2]
 last_run.ROOT = catalog.ROOT = place
 last_run.RESULTS, last_run.PAGE, shown.PAGE = place / "raw", place / "last-run.md", place / "shown.md"
 reach.PAGE, guarantees.PAGE = place / "reach.md", place / "guarantees.md"
+measured.PAGE = place / "measured.md"
 faults = SimpleNamespace(TARGET=place / "faults.md", page=lambda: "")
 sys.modules["tests.campaigns.faults.table"] = faults  # a page that takes long to make, and is of other results
 catalog.ids = lambda file: ()  # so does asking for the parameters of all tests

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hudi_contract import naming
+from hudi_contract.keys import Kind
 from hudi_contract.naming import SETTLE_FINALIZER
 from hudi_operator.model.status import attempt_entries
 from hudi_operator.plan import deletion
@@ -364,6 +365,38 @@ def test_requests_and_reports_go_with_the_table() -> None:
     assert kinds.index(act.DeleteAdmit) < kinds.index(act.DeleteReport) < kinds.index(act.PatchFinalizers), (
         "the agent may write a report until its admission is gone, and nobody looks after the finalizer is gone"
     )
+
+
+def test_records_that_nobody_needs_go_with_the_table() -> None:
+    """F648: each HudiTable that was made and deleted left what its agent had put, for good."""
+    scene = deleted_table()
+    scene.fenced("Settled", pod="load-b-1")
+    (inc,) = (key.removeprefix("settle/") for key in scene.kv if key.startswith("settle/"))
+    singles = {*(name for name in Kind.DONE.names if name[-1] != "-")}
+    wanted = {*singles, f"abandoned-{inc}", "savepoint-there", "savepoint-perhaps"}
+    needless = {"hold-a", "junk", "savepoint-failed", "savepoint-deleted"}
+    results = {"there": "Completed", "failed": "Failed", "deleted": "Deleted"}
+    for name in sorted(wanted | needless):
+        scene.put(f"done/{name}", {"result": results.get(name.removeprefix("savepoint-"))})
+    for number in range(deletion.KEPT + 5):
+        scene.put(f"done/restore-{number}", {"nonce": str(number), "result": "Completed"})
+        scene.put(f"done/abandoned-gone-{number}", {"inc": f"gone-{number}"})
+    step = of_table(scene)
+    gone = [a for a in step.actions if isinstance(a, act.DeleteDone)]
+    old = {f"{kind}{number}" for kind in ("restore-", "abandoned-gone-") for number in range(5)}
+    assert {a.name for a in gone} == needless | old
+    assert all(a.expected_mod == scene.kv[f"done/{a.name}"].mod for a in gone)
+    assert freed(step) == [(naming.TABLE_KIND, SETTLE_FINALIZER)]
+
+
+def test_many_records_go_before_the_table() -> None:
+    """A look takes a bounded time."""
+    scene = deleted_table()
+    for number in range(deletion.DELETED_AT_ONCE + 1):
+        scene.put(f"done/junk-{number}", {})
+    step = of_table(scene)
+    assert len([a for a in step.actions if isinstance(a, act.DeleteDone)]) == deletion.DELETED_AT_ONCE
+    assert freed(step) == []
 
 
 def unbound(step: PartialPlan) -> list[str]:

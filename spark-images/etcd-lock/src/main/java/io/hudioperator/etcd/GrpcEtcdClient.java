@@ -52,6 +52,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class GrpcEtcdClient implements EtcdClient {
     private static final int RANGE_LIMIT = 10_000;
+    private static final int MOST_CAUSES = 10;
 
     /** Part of the message with which the gateway refuses a time (gateway/clock.go). */
     private static final String CLOCK_RULE = "(rule clock)";
@@ -283,8 +284,23 @@ public final class GrpcEtcdClient implements EtcdClient {
         if (status.getCode() == Status.Code.UNAVAILABLE) {
             connection.connectAgain(at);
         }
-        return new EtcdException(
-                outcome, "etcd: " + status.getCode() + " " + String.valueOf(status.getDescription()), cause);
+        return new EtcdException(outcome, "etcd: " + status.getCode() + " " + told(status), cause);
+    }
+
+    /**
+     * Of a connection that fails gRPC says "io exception" and names its own handlers. What has
+     * happened, such as a certificate that has ended, is the last of the causes.
+     */
+    private static String told(Status status) {
+        String text = String.valueOf(status.getDescription());
+        Throwable root = status.getCause();
+        for (int i = 0; i < MOST_CAUSES && root != null && root.getCause() != null; i++) {
+            root = root.getCause();
+        }
+        return root == null
+                ? text
+                : text.lines().findFirst().orElse("")
+                        + ": " + root.getClass().getSimpleName() + ": " + root.getMessage();
     }
 
     private static EtcdException.Outcome outcome(Status status) {

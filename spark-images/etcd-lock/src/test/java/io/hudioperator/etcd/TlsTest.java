@@ -200,10 +200,12 @@ class TlsTest {
                     EtcdException.class,
                     () -> read(etcd, identity("ca", "stranger")),
                     "certificate of another authority");
-            assertThrows(
+            EtcdException refused = assertThrows(
                     EtcdException.class,
                     () -> read(etcd, identity("other", "hudi-writer")),
                     "server of another authority");
+            assertTrue(refused.getMessage().contains("CertPathBuilderException"), refused.getMessage());
+            assertFalse(refused.getMessage().contains("\n"), refused.getMessage());
         }
     }
 
