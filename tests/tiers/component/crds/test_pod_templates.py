@@ -360,8 +360,9 @@ def test_profiles_and_groups_are_those_of_the_template(light_cluster: Cluster, n
         ("fsGroup", 6, "not [fsGroup=6]"),
         ("supplementalGroups", [6, 7], "not [supplementalGroups=7]"),
     ):
-        change: JsonDict = {field: value}
-        code, out = made.creates(made.changed(lambda obj, c=change: obj["spec"]["securityContext"].update(c)))
+        pod = copy.deepcopy(made.executor)
+        pod["spec"]["securityContext"][field] = value
+        code, out = made.creates(pod)
         assert code != 0, field
         assert message in out, out
 
