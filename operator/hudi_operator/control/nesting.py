@@ -77,7 +77,7 @@ async def read_overlapping(
 
     Read live, also from etcd; raises Retryable or Fatal when that fails.
     """
-    found, gates = list[str](), dict[str, int]()
+    found, gates, known = list[str](), dict[str, int](), dict[str, EtcdFacts]()
     for namespace in config.watch_namespaces or ("",):
         for other in await kubernetes.list_objects(naming.TABLE_KIND, namespace):
             path, ref = str((other.get("spec") or {}).get("path") or ""), ObjectRef.from_object(other)
@@ -90,8 +90,9 @@ async def read_overlapping(
             allowed = not path_problem(path, ref.namespace, config)
             # Only the path of an unreadable one is known: it keeps its folder.
             first = allowed and (ref.created_at <= table.ref.created_at or read_whole(other).spec is None)
-            seen = await etcd.read_table(naming.table_id(path), "")
-            gates[naming.table_id(path)] = seen.gate.mod_revision if seen.gate is not None else 0
+            table_id = naming.table_id(path)
+            seen = known[table_id] = known.get(table_id) or await etcd.read_table(table_id, "")
+            gates[table_id] = seen.gate.mod_revision if seen.gate is not None else 0
             trying = now_ms - (conditions.from_rfc3339(ref.created_at) or 0) < REACH_SECONDS * 1000
             if _was_open(ref.uid, seen) or (first and (trying or _reached(ref.uid, seen))):
                 found.append(ref.key)

@@ -129,6 +129,23 @@ def test_what_was_seen_of_gates_is_compared_when_one_is_put() -> None:
     assert {naming.table_id(f"{INNER}/{n}") for n in (5, 150)} <= compared.keys()
 
 
+def test_a_path_of_many_tables_is_read_once() -> None:
+    """Anybody may write one path into many HudiTables."""
+    mine = table("mine", "s3a://lake/a", 1)
+    ports: Any = Ports([mine, *(table(f"t{n}", "s3a://lake/a/b", 2) for n in range(5))], set(), set(), set())
+    read, one = list[str](), ports.read_table
+
+    async def read_table(table_id: str, agent: str) -> EtcdFacts:
+        read.append(table_id)
+        facts: EtcdFacts = await one(table_id, agent)
+        return facts
+
+    ports.read_table = read_table
+    spec = TableSpec.from_object(mine)
+    asyncio.run(read_overlapping(spec, kubernetes=ports, etcd=ports, config=OperatorConfig(), now_ms=0))
+    assert read == [naming.table_id("s3a://lake/a/b")]
+
+
 def test_the_gate_is_put_with_what_was_seen() -> None:
     world = ready_world()
     gate = {k: v for k, v in world.kv["gate"].value.items() if k != "adopted"}
