@@ -53,7 +53,7 @@ REFUSED_WRITES = (
         "one-writer-of-many",
         "F504",
         "a table whose settings contradict mode SingleWriter is refused at apply and launched",
-        o("api/spec", "if table.concurrency_mode != Concurrency.SINGLE_WRITER:", "if table.concurrency_mode:"),
+        o("api/concurrency", "if mode == Concurrency.SINGLE_WRITER else", "if not mode else"),
         "tests/tiers/unit/api/test_spec.py::test_single_writer_means_one",
     ),
     mutation(

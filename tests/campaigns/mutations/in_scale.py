@@ -274,7 +274,11 @@ SCALE = (
         "ending-is-at-rest",
         "F262",
         "a table with a pod that is about to start or to end is looked at every four minutes",
-        o("control/loop", 'and (pod.phase != "Running" or pod.deleting)', 'and pod.phase == "Unknown"'),
+        o(
+            "control/loop",
+            'return pod.deleting or not (pod.phase == "Running" or waits)',
+            'return pod.phase == "Unknown"',
+        ),
         f"{LOOP}::test_a_quiet_table_is_looked_at_ever_less_often",
     ),
     mutation(

@@ -1207,8 +1207,8 @@ TENANTS = (
         "no pod starts where the platform gives each namespace a level of SELinux",
         Edit(
             f"{TEMPLATES}/_names.tpl",
-            '    {{- if eq (index . 0).Values.userIds "Platform" }}\n    !(has',
-            '    {{- if eq (index . 0).Values.userIds "" }}\n    !(has',
+            '    {{- if eq (index . 0).Values.userIds "Platform" }}\n    !(has(object.spec',
+            '    {{- if eq (index . 0).Values.userIds "" }}\n    !(has(object.spec',
         ),
         f"{CRDS}/test_chart.py::test_pods_name_no_users_where_the_platform_gives_them",
     ),

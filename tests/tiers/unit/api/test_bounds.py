@@ -21,34 +21,11 @@ from hudi_operator.api.schedule import Schedule
 from hudi_operator.api.spec import TableSpec, WriterSpec
 from hudi_operator.api.tolerant import former_agents, read_table
 from hudi_operator.model.objects import Objects
+from tests.support.large_objects import table, wide, with_secrets, writer
 
 JsonDict = dict[str, Any]
 SECONDS = 1.0
 """Far more than anything here takes; what it is for took between 5 and 60 s."""
-
-
-def table(template: JsonDict | None = None, **spec: Any) -> JsonDict:
-    agent = {} if template is None else {"agent": {"podTemplate": template}}
-    return {
-        "kind": naming.TABLE_KIND,
-        "metadata": {"namespace": "ns", "name": "flights", "uid": "u"},
-        "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], **agent, **spec},
-    }
-
-
-def writer(template: JsonDict) -> JsonDict:
-    return {
-        "metadata": {"namespace": "ns", "name": "load", "uid": "00000000-0000-0000-0000-000000000001"},
-        "spec": {
-            "tableRef": {"name": "flights"},
-            "source": {"sql": {"query": "SELECT 1"}},
-            "driver": {"podTemplate": template},
-        },
-    }
-
-
-def wide(number: int) -> JsonDict:
-    return {"spec": {"affinity": {"x": [[] for _ in range(number)]}}}
 
 
 def deep(levels: int) -> JsonDict:
@@ -56,14 +33,6 @@ def deep(levels: int) -> JsonDict:
     for _ in range(levels):
         found = [found]
     return {"spec": {"affinity": {"x": found}}}
-
-
-def env(secrets: int) -> list[JsonDict]:
-    return [{"name": f"V{n}", "valueFrom": {"secretKeyRef": {"name": f"s{n}", "key": "k"}}} for n in range(secrets)]
-
-
-def with_secrets(number: int) -> JsonDict:
-    return {"spec": {"initContainers": [{"name": "x", "image": "i", "env": env(number)}]}}
 
 
 @pytest.mark.parametrize(

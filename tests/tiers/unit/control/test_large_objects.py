@@ -18,8 +18,8 @@ from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import ConsentConfig, OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.model.objects import Objects
-from tests.tiers.unit.api.test_bounds import table, wide, with_secrets, writer
-from tests.tiers.unit.control.test_observe import Ports
+from tests.support.large_objects import table, wide, with_secrets, writer
+from tests.support.observe_ports import Ports
 
 KEY = ("ns", "flights")
 

@@ -25,14 +25,10 @@ from hudi_operator.model.facts import EtcdFacts, NodeFacts, Observed, PodFacts, 
 from hudi_operator.model.ports import Conflict, Fatal
 from hudi_operator.plan.fencing import collection
 from hudi_operator.plan.writers import executors_missing
+from tests.support import observe_ports
+from tests.support.observe_ports import TABLE, Ports
 
 JsonDict = dict[str, Any]
-TABLE = {
-    "apiVersion": naming.API_VERSION,
-    "kind": naming.TABLE_KIND,
-    "metadata": {"namespace": "ns", "name": "flights", "uid": "u", "generation": 1, "resourceVersion": "1"},
-    "spec": {"path": "s3a://lake/flights", "recordKeyFields": ["id"], "orderingFields": ["ts"]},
-}
 
 
 def writer(*pods: str) -> JsonDict:
@@ -42,38 +38,6 @@ def writer(*pods: str) -> JsonDict:
         "spec": {"tableRef": {"name": "flights"}},
         "status": {"attempts": attempts},
     }
-
-
-class Ports:
-    """Both ports. ``lists``: what the lists of writers answer, one after the other."""
-
-    def __init__(self, facts: EtcdFacts, *lists: list[JsonDict]) -> None:
-        self._facts, self._lists = facts, list(lists)
-
-    async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
-        return TABLE if kind == naming.TABLE_KIND else None
-
-    async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
-        assert kind == naming.TABLE_KIND, "no list of a namespace's writers"
-        return [TABLE]
-
-    async def writers(self, namespace: str, table: str) -> list[JsonDict]:
-        return [w for w in self._lists.pop(0) if w["spec"]["tableRef"]["name"] == table]
-
-    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
-        return []
-
-    async def pods(self, namespace: str, *, labels: str) -> list[Any]:
-        return []
-
-    def floors(self) -> dict[str, int]:
-        return {}
-
-    def clock_offset_ms(self, since: float = 0.0) -> int:
-        return 0
-
-    async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
-        return self._facts
 
 
 def look(facts: EtcdFacts, *lists: list[JsonDict]) -> Observed:
@@ -261,6 +225,7 @@ def test_a_table_that_cannot_be_read_whole_is_looked_at_in_etcd_all_the_same(mon
     }
     monkeypatch.setattr(Ports, "read_table", read_table)
     monkeypatch.setitem(globals(), "TABLE", torn)
+    monkeypatch.setattr(observe_ports, "TABLE", torn)
     found = look(EtcdFacts(revision=1, cluster_id="c"), [])
     assert found.etcd is not None
     assert set(asked) == {(whole.table_id, "hudi-agent-x")}
