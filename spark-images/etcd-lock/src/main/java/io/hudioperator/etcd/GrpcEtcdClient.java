@@ -299,8 +299,8 @@ public final class GrpcEtcdClient implements EtcdClient {
         }
         return root == null
                 ? text
-                : text.lines().findFirst().orElse("")
-                        + ": " + root.getClass().getSimpleName() + ": " + root.getMessage();
+                : text.lines().findFirst().orElse("") + ": " + root.getClass().getSimpleName() + ": "
+                        + root.getMessage();
     }
 
     private static EtcdException.Outcome outcome(Status status) {
