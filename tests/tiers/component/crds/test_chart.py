@@ -375,10 +375,11 @@ def test_pods_name_no_users_where_the_platform_gives_them() -> None:
     assert quick_yaml.load(find(rendered, "ConfigMap", "hudi-operator")["data"]["config.yaml"])["userIds"] == "Platform"
     for policy in ("executors", "own-pods"):
         checks = find(rendered, "ValidatingAdmissionPolicy", f"hudi-operator-{policy}")["spec"]["validations"]
-        (check,) = [each for each in checks if "seLinuxOptions" in each["expression"]]
-        assert "has(object.spec.securityContext.seLinuxOptions.type)" in check["expression"]
-        assert "!has(object.spec.securityContext.seLinuxOptions) &&" not in check["expression"]
-        assert "seLinuxOptions except level" in check["message"]
+        of_pod, of_containers = [each for each in checks if "seLinuxOptions" in each["expression"]]
+        for check, context in ((of_pod, "object.spec.securityContext"), (of_containers, "c.securityContext")):
+            assert f"has({context}.seLinuxOptions.type)" in check["expression"]
+            assert f"!has({context}.seLinuxOptions) &&" not in check["expression"]
+            assert "seLinuxOptions except level" in check["message"]
 
 
 def test_what_must_outlive_the_release_is_kept() -> None:

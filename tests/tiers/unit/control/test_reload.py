@@ -39,7 +39,13 @@ def test_a_change_counts_and_a_file_that_cannot_be_used_changes_nothing(
     monkeypatch.setattr(main, "_CONFIG_SECONDS", 0.01)
     caplog.set_level(logging.INFO)
     file, reads = tmp_path / "config.yaml", Reads()
-    file.write_text("allowedSchemes: [s3a]")
+
+    def put(text: str) -> None:
+        """At once, as a kubelet puts the files of a ConfigMap: half a file would be another one."""
+        file.with_suffix(".new").write_text(text)
+        file.with_suffix(".new").replace(file)
+
+    put("allowedSchemes: [s3a]")
     operator = Operator(read_config(str(file)), str(file))
     operator.index.put(TABLE)
 
@@ -53,7 +59,7 @@ def test_a_change_counts_and_a_file_that_cannot_be_used_changes_nothing(
         await until(lambda: metric(operator) == 1)
         await asyncio.sleep(0.1)
         assert (reads.told, len(operator.queue)) == ([], 0)
-        file.write_text("{allowedSchemes: [gs], agent: {maxTables: 7}}")
+        put("{allowedSchemes: [gs], agent: {maxTables: 7}}")
         await until(lambda: bool(reads.told))
         assert operator.config.allowed_schemes == reads.told[0].allowed_schemes == ("gs",)
         assert (operator.index.max_tables, len(operator.queue)) == (7, 1), "every table is looked at"
@@ -62,7 +68,7 @@ def test_a_change_counts_and_a_file_that_cannot_be_used_changes_nothing(
             ("[", "config.yaml"),
             ("{allowedSchemes: [gs], agent: {maxTables: 7}, metricsPort: 1}", "a change of metricsPort counts after"),
         ):
-            file.write_text(bad)
+            put(bad)
             await until(lambda: metric(operator) == 0 and said in caplog.text)  # noqa: B023
             await asyncio.sleep(0.1)
             assert caplog.text.count(said) == 1, "once"

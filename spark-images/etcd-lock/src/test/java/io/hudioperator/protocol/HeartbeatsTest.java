@@ -82,7 +82,7 @@ class HeartbeatsTest {
                 Duration.ofSeconds(20), "all beat", () -> all.stream().allMatch(one -> one.beats.get() >= OFTEN));
         long threads = threads();
         all.forEach(one -> one.ended.set(true));
-        assertTrue(threads < TABLES / 4, threads + " threads for " + TABLES + " tables");
+        assertTrue(threads < TABLES / 2, threads + " threads for " + TABLES + " tables");
     }
 
     @Test
