@@ -1,10 +1,14 @@
-"""Both ports of one HudiTable, for looks in unit tests; no test counts what they answer."""
+"""Both ports of one HudiTable, and an observer on them, for looks in unit tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hudi_contract import naming
+from hudi_operator.control.index import TableIndex
+from hudi_operator.control.observe import Observer
+from hudi_operator.control.timers import Timers
+from hudi_operator.model.config import OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 
 JsonDict = dict[str, Any]
@@ -47,3 +51,14 @@ class Ports:
 
     async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         return self._facts
+
+
+def observer(ports: Any, **others: Any) -> Observer:
+    """An observer that reads from both ports; ``others``: what is not as usual."""
+    usual: JsonDict = {
+        "index": TableIndex("image"),
+        "timers": Timers(),
+        "config": OperatorConfig(),
+        "authority": str,
+    }
+    return Observer(kubernetes=ports, etcd=ports, **{**usual, **others})

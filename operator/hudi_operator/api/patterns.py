@@ -30,5 +30,6 @@ def _minding_case(flags: re.Match[str]) -> str:
     """Flags without ``i``: the same expressions are valid, and wide classes are cheap."""
     on, off = flags[1].replace("i", ""), (flags[2] or "").replace("i", "")
     if flags[3] == ")" and not on and not off:
+        # An empty group would be an error of its own; `m` makes no expression valid or invalid.
         return "(?m)" if flags[1] or flags[2] else flags[0]
     return f"(?{on}{'-' + off if off else ''}{flags[3]}"

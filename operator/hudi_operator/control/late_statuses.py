@@ -3,8 +3,8 @@
 A status that only tells how a driver starts (`plan/writers/starting_status.py`) is written together
 with the one that says that the driver is registered, after :data:`LATE_SECONDS` at the latest.
 Until then this process treats it as written: each live look has it in place of the status that was
-read, as long as nobody has changed the object. Another operator finds the object as
-it would if this one had ended before that write, and notes the same again.
+read, as long as nobody has changed the object. Another operator finds the object as it would if
+this one had ended before that write, and notes the same again.
 """
 
 from __future__ import annotations

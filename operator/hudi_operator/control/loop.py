@@ -150,7 +150,7 @@ class Reconciler:
             await self._executor.report(observed, str(error))
             # Nobody waits longer for a lock, or for a writer that is silent, because something else
             # was refused (F430).
-            urgent = _settles(observed) or _counts(observed)
+            urgent = _settles(observed) or _timer_decides(observed)
             error.delay = max(plan.requeue_seconds, 1.0 if urgent else 5.0)
             raise
         finally:
@@ -227,7 +227,7 @@ class Reconciler:
 
 
 def is_quiet(observed: Observed) -> bool:
-    """True when no writer is about to start or end, nothing is being settled, no timer counts.
+    """True when no writer is about to start or end, nothing is being settled, no timer decides.
 
     Then every change comes with an event: also the end of a lease and of a pod, and a lock that is
     held for long (`held_locks`).
@@ -237,7 +237,7 @@ def is_quiet(observed: Observed) -> bool:
         each.spec is not None and deadlines.is_pending(observed, each.obj, each.spec)
         for each in observed.objects.writer_specs
     )
-    return not (due or _settles(observed) or moving or _counts(observed) or _service_due(observed)) and all(
+    return not (due or _settles(observed) or moving or _timer_decides(observed) or _service_due(observed)) and all(
         _at_rest(writer, observed.now_ms) for writer in observed.writers
     )
 
@@ -261,7 +261,7 @@ def _moves(pod: PodFacts) -> bool:
     return pod.deleting or not (pod.phase == "Running" or waits)
 
 
-def _counts(observed: Observed) -> bool:
+def _timer_decides(observed: Observed) -> bool:
     """True when a timer runs by which something is decided.
 
     That executors are missing has been reported: a pod of theirs comes with an event, and the

@@ -18,8 +18,8 @@ _QUEUED, _KUEUE = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/managed"
 def values(executor: JsonDict, config: OperatorConfig) -> dict[str, str]:
     """Values of the driver's ConfigMap, from the executor that the operator has rendered.
 
-    Lists, separated by commas, and by bars where profiles are named. No users and
-    groups where the platform gives them to pods: nobody knows them before.
+    Lists, separated by commas, and by bars where profiles are named. No users and groups where the
+    platform gives them to pods: nobody knows them before.
     """
     meta, spec = executor["metadata"], executor["spec"]
     finalizers = [*meta["finalizers"], *([_KUEUE] if _QUEUED in meta["labels"] else [])]

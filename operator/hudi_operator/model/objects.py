@@ -95,8 +95,8 @@ def writer_under(obj: JsonDict, given: Defaults) -> WriterSpec:
     (``defaults_problem``). Raises SpecError for what is wrong with the HudiWriter itself.
     """
     own, problem = obj.get("spec"), given.problem
-    check_size(own)
     if given.fields and isinstance(own, dict):
+        check_size(own)
         try:
             spec, fields = under(own, given.fields)
             found = WriterSpec.from_object({**obj, "spec": spec})

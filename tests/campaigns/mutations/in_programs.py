@@ -22,13 +22,16 @@ PROGRAMS = (
         "threads-of-a-program-take-the-lock",
         "F626",
         "what a program has left running has the lock when its session would leave",
-        j(
-            "Session",
-            "            instants.requireLockNeeded();\n            acquiring = true;\n",
-            "            acquiring = true;\n",
-        ),
+        j("OwnInstants", "if (over && pending.isEmpty()) {", "if (false) {"),
         t("AcquireTest.whatAnEndedProgramHasLeftRunningTakesNoLock"),
         f"{_HUDI}::test_threads_that_go_on_end_with_main",
+    ),
+    mutation(
+        "threads-of-a-program-wait-on",
+        "F626",
+        "what waited for the lock when its program ended waits for minutes, and has it in the end",
+        j("Session", "        instants.requireLockNeeded();\n        liveness.durations", "        liveness.durations"),
+        t("AcquireTest.whatAnEndedProgramHasLeftWaitingWaitsNoLonger"),
     ),
     mutation(
         "only-what-is-named-is-counted",

@@ -53,8 +53,8 @@ def timer(attempt: str) -> str:
 def reports(pod: PodFacts, timers: Mapping[str, float]) -> bool:
     """Whether missing executors of a driver may be reported by the time this look has ended.
 
-    ``timers``: ages of the table's timers when it began, in seconds. A look takes less than half of
-    the time after which it is reported.
+    ``timers``: ages of the table's timers when the look began, in seconds. Half of MISSING_SECONDS
+    is early enough: no look takes as long as the other half.
     """
     age = timers.get(timer(naming.attempt_id(pod.namespace, pod.name)))
     return age is not None and age >= MISSING_SECONDS / 2

@@ -11,15 +11,12 @@ import pytest
 from hudi_operator.api import bounds
 from hudi_operator.control import memory as shelves
 from hudi_operator.control.consents import AT_ONCE
-from hudi_operator.control.index import TableIndex
 from hudi_operator.control.memory import GONE_SECONDS, Memory, slim
-from hudi_operator.control.observe import Observer
-from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import ConsentConfig, OperatorConfig
 from hudi_operator.model.facts import EtcdFacts
 from hudi_operator.model.objects import Objects
 from tests.support.large_objects import table, wide, with_secrets, writer
-from tests.support.observe_ports import Ports
+from tests.support.observe_ports import Ports, observer
 
 KEY = ("ns", "flights")
 
@@ -41,17 +38,8 @@ class Asked(Ports):
 
 
 def look(ports: Asked, memory: Memory) -> Any:
-    both: Any = ports
-    observer = Observer(
-        kubernetes=both,
-        etcd=both,
-        index=TableIndex("image"),
-        timers=Timers(),
-        config=OperatorConfig(consent=ConsentConfig("Required", "Required")),
-        authority=str,
-        memory=memory,
-    )
-    return asyncio.run(observer.observe(KEY))
+    config = OperatorConfig(consent=ConsentConfig("Required", "Required"))
+    return asyncio.run(observer(ports, config=config, memory=memory).observe(KEY))
 
 
 def test_one_look_asks_for_few_secrets_at_once() -> None:

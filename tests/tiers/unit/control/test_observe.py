@@ -16,7 +16,7 @@ from hudi_operator.api.spec import TableSpec
 from hudi_operator.control.applied_objects import AppliedObjects
 from hudi_operator.control.index import TableIndex
 from hudi_operator.control.memory import Memory
-from hudi_operator.control.observe import SPARK_EXECUTORS, Observer
+from hudi_operator.control.observe import SPARK_EXECUTORS
 from hudi_operator.control.sibling_tables import read_sibling_tables
 from hudi_operator.control.timers import Timers
 from hudi_operator.control.wide_looks import WIDE_SECONDS
@@ -26,7 +26,7 @@ from hudi_operator.model.ports import Conflict, Fatal
 from hudi_operator.plan.fencing import collection
 from hudi_operator.plan.writers import executors_missing
 from tests.support import observe_ports
-from tests.support.observe_ports import TABLE, Ports
+from tests.support.observe_ports import TABLE, Ports, observer
 
 JsonDict = dict[str, Any]
 
@@ -42,10 +42,7 @@ def writer(*pods: str) -> JsonDict:
 
 def look(facts: EtcdFacts, *lists: list[JsonDict]) -> Observed:
     ports: Any = Ports(facts, *lists)
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
-    )
-    return asyncio.run(observer.observe(("ns", "flights")))
+    return asyncio.run(observer(ports).observe(("ns", "flights")))
 
 
 ADMITTED = EtcdFacts(revision=1, cluster_id="c", admits={"ns.load-2": Stored({"role": "writer"}, 1, 1)})
@@ -93,10 +90,7 @@ def test_tables_at_the_folders_of_event_logs_are_told() -> None:
     ports: Any = Ports(EtcdFacts(revision=1, cluster_id="c"), [logging])
     index = TableIndex("image")
     index.put(other)
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=index, timers=Timers(), config=OperatorConfig(), authority=str
-    )
-    found = asyncio.run(observer.observe(("ns", "flights")))
+    found = asyncio.run(observer(ports, index=index).observe(("ns", "flights")))
     assert found.tables_at_event_logs == {"s3a://lake/x/l": ("ns/other",)}
 
 
@@ -109,14 +103,12 @@ def test_one_that_may_not_use_the_path_takes_no_turn(*, allowed: bool) -> None:
     index, prefixes = TableIndex("image"), {"ns": ("s3a://lake",), "evil": ("s3a://lake" if allowed else "s3a://evil",)}
     index.put(TABLE)
     index.put(evil)
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=index, timers=Timers(), config=OperatorConfig(), authority=str
-    )
-    assert asyncio.run(observer.observe(("ns", "flights"))).tables_on_path == ("evil/x",)
-    observer.configure(OperatorConfig(path_prefixes=prefixes))
-    found = asyncio.run(observer.observe(("ns", "flights")))
+    made = observer(ports, index=index)
+    assert asyncio.run(made.observe(("ns", "flights"))).tables_on_path == ("evil/x",)
+    made.configure(OperatorConfig(path_prefixes=prefixes))
+    found = asyncio.run(made.observe(("ns", "flights")))
     assert found.tables_on_path == (("evil/x",) if allowed else ())
-    glanced = asyncio.run(observer.glance(("ns", "flights")))
+    glanced = asyncio.run(made.glance(("ns", "flights")))
     assert glanced is not None
     assert glanced.tables_on_path == found.tables_on_path
 
@@ -146,17 +138,8 @@ BOTH = {"storage": {"secretRefs": [{"name": "lake", "as": "S3"}], "serviceAccoun
 
 
 def closed_look(ports: Closed, applied: AppliedObjects, **config: Any) -> Observed:
-    both: Any = ports
-    observer = Observer(
-        kubernetes=both,
-        etcd=both,
-        index=TableIndex("image"),
-        timers=Timers(),
-        config=OperatorConfig(consent_binding=BINDING, **config),
-        authority=str,
-        applied=applied,
-    )
-    return asyncio.run(observer.observe(("ns", "flights")))
+    made = observer(ports, config=OperatorConfig(consent_binding=BINDING, **config), applied=applied)
+    return asyncio.run(made.observe(("ns", "flights")))
 
 
 def test_secrets_that_cannot_be_read_are_told_and_end_no_look() -> None:
@@ -185,10 +168,7 @@ def test_without_a_binding_to_make_it_ends_no_look_either(closed: str, monkeypat
 
     monkeypatch.setattr(Closed, "annotations", annotations)
     config = OperatorConfig(consent=ConsentConfig("Required", "Required"))
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=config, authority=str
-    )
-    found = asyncio.run(observer.observe(("ns", "flights")))
+    found = asyncio.run(observer(ports, config=config).observe(("ns", "flights")))
     assert found.etcd is not None
     assert found.secrets_unreadable == (closed == "Secret")
     assert {name.kind for name in found.consents} == {"Secret", "ServiceAccount"} - {closed}
@@ -379,17 +359,8 @@ class Pods(Ports):
         self.index = TableIndex(CONFIG.spark_image)
         for table in (TABLE, SIBLING):
             self.index.put(table)
-        both: Any = self
         self.memory = Memory(lambda: self.clock)
-        self.observer = Observer(
-            kubernetes=both,
-            etcd=both,
-            index=self.index,
-            timers=self.timers,
-            config=CONFIG,
-            authority=str,
-            memory=self.memory,
-        )
+        self.observer = observer(self, index=self.index, timers=self.timers, config=CONFIG, memory=self.memory)
 
     async def get(self, kind: str, namespace: str, name: str) -> JsonDict | None:
         return self.table if kind == naming.TABLE_KIND else None
@@ -629,10 +600,7 @@ class Defaulted(Ports):
 
 
 def defaulted(ports: Any) -> Observed:
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
-    )
-    return asyncio.run(observer.observe(("ns", "flights")))
+    return asyncio.run(observer(ports).observe(("ns", "flights")))
 
 
 def test_the_defaults_are_those_that_were_there_when_a_writer_was_made() -> None:
@@ -699,10 +667,7 @@ def test_the_owner_of_a_path_is_gone_when_the_api_server_says_so(
 ) -> None:
     """F618: what cannot be asked, or is not allowed to be asked, is not gone."""
     ports: Any = Taken(gate, found)
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=OperatorConfig(), authority=str
-    )
-    assert asyncio.run(observer.observe(("ns", "flights"))).owner_is_gone is gone
+    assert asyncio.run(observer(ports).observe(("ns", "flights"))).owner_is_gone is gone
     assert ports.asked in ([], [("far", "away")])
     if not gone and not isinstance(found, Exception) and found is None:
         assert not ports.asked, "nothing is asked for where no other HudiTable is named"
@@ -742,9 +707,6 @@ def test_the_trial_of_a_path_is_read_while_there_may_be_one(
     """F617."""
     ports: Any = Ranges(gate)
     config = OperatorConfig(watch_namespaces=namespaces)
-    observer = Observer(
-        kubernetes=ports, etcd=ports, index=TableIndex("image"), timers=Timers(), config=config, authority=str
-    )
-    found = asyncio.run(observer.observe(("ns", "flights")))
+    found = asyncio.run(observer(ports, config=config).observe(("ns", "flights")))
     assert found.trial == (ports.trial if tried else None)
     assert (naming.trial_id("u") in ports.read) is tried

@@ -9,11 +9,11 @@ from hudi_contract import naming
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.api.tolerant import MOST_AGENTS, agents_of
 from hudi_operator.control.index import TableIndex
-from hudi_operator.control.observe import Observer
-from hudi_operator.control.timers import Timers
 from hudi_operator.model.config import AgentConfig, OperatorConfig
 from hudi_operator.model.facts import EtcdFacts, PodFacts
 from hudi_operator.plan.core.view import build_view
+from tests.support import observe_ports
+from tests.support.observe_ports import Ports
 
 JsonDict = dict[str, Any]
 CAP = 3
@@ -31,10 +31,11 @@ def table(name: str, stated: str = "", uid: str = "", **spec: Any) -> JsonDict:
     return {**made, "status": {"agent": stated}} if stated else made
 
 
-class Ports:
+class OfOne(Ports):
     """Both ports of a namespace with this table alone; ``asked``: whose assignment was read."""
 
     def __init__(self, obj: JsonDict) -> None:
+        super().__init__(EtcdFacts(revision=1, cluster_id="c"))
         self._table = obj
         self.asked = set[str]()
 
@@ -44,24 +45,12 @@ class Ports:
     async def writers(self, namespace: str, table: str) -> list[JsonDict]:
         return []
 
-    async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
+    async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
         return [self._table]
-
-    async def list_metadata(self, kind: str, namespace: str, *, labels: str) -> list[JsonDict]:
-        return []
-
-    async def pods(self, namespace: str, *, labels: str) -> list[Any]:
-        return []
-
-    def floors(self) -> dict[str, int]:
-        return {}
-
-    def clock_offset_ms(self, since: float = 0.0) -> int:
-        return 0
 
     async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         self.asked.add(agent)
-        return EtcdFacts(revision=1, cluster_id="c")
+        return self._facts
 
 
 FIRST, SECOND, THIRD, *_ = agents_of(TableSpec.from_object(table("any")), "image")
@@ -147,10 +136,10 @@ def test_there_is_an_end_to_the_agents() -> None:
 
 def test_what_is_chosen_is_what_is_planned_with() -> None:
     """The keys and the pods that are read are those of the agent that the plan is about."""
-    found = Ports(table("flights"))
+    found = OfOne(table("flights"))
     ports: Any = found
     full = filled(*(table(f"t{n}", FIRST) for n in range(CAP)))
-    observer = Observer(kubernetes=ports, etcd=ports, index=full, timers=Timers(), config=CONFIG, authority=str)
+    observer = observe_ports.observer(ports, index=full, config=CONFIG)
     observed = asyncio.run(observer.observe(("ns", "flights")))
     assert observed.agent == build_view(observed, CONFIG).agent == SECOND
     assert found.asked == {SECOND}
@@ -163,8 +152,8 @@ def test_an_agent_that_is_not_the_first_is_in_use() -> None:
         labels = {**naming.MANAGED, naming.LABEL_ROLE: naming.ROLE_AGENT, naming.LABEL_AGENT: name}
         return PodFacts("ns", f"{name}-1", name, labels, "Running", "n", deleting=False, finalizers=(), containers=())
 
-    class Crowded(Ports):
-        async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
+    class Crowded(OfOne):
+        async def list_objects(self, kind: str, namespace: str, **_: str) -> list[JsonDict]:
             return [self._table, table("other", SECOND)]
 
         async def pods(self, namespace: str, *, labels: str) -> list[Any]:
@@ -174,5 +163,5 @@ def test_an_agent_that_is_not_the_first_is_in_use() -> None:
             return {}
 
     ports: Any = Crowded(table("flights", FIRST))
-    observer = Observer(kubernetes=ports, etcd=ports, index=filled(), timers=Timers(), config=CONFIG, authority=str)
+    observer = observe_ports.observer(ports, index=filled(), config=CONFIG)
     assert asyncio.run(observer.observe(("ns", "flights"))).agents_in_use == {SECOND}

@@ -528,7 +528,7 @@ public final class Session {
             }
             Pause.millis(POLL_MILLIS);
         }
-        return true; // what has begun since belongs to somebody who has begun it since
+        return true;
     }
 
     /**

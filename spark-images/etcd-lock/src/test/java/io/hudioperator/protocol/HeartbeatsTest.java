@@ -80,9 +80,9 @@ class HeartbeatsTest {
         }
         TestTable.await(
                 Duration.ofSeconds(20), "all beat", () -> all.stream().allMatch(one -> one.beats.get() >= OFTEN));
-        long threads = threads();
+        // On a busy machine more beats were under way at once. Their threads end when idle.
+        TestTable.await(Duration.ofSeconds(60), "few threads for " + TABLES + " tables", () -> threads() < TABLES / 4);
         all.forEach(one -> one.ended.set(true));
-        assertTrue(threads < TABLES / 2, threads + " threads for " + TABLES + " tables");
     }
 
     @Test
