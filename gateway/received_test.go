@@ -224,7 +224,9 @@ func TestFramesAreCountedAsWhatTheyCost(t *testing.T) {
 		eventually(t, "the bytes do not come", func() bool { return g.crowd.total() >= int64(16*bytesOf) })
 		collectGarbage()
 		counted, held := g.crowd.total(), heapUsed()-before
-		if held > counted*3/2 || counted > 4*max(held, 1) {
+		// Of short frames grpc holds less when their reader is behind: it puts them together then, and how
+		// far a reader is behind is the machine's business. What is counted is the most that it may hold.
+		if held > counted*3/2 || frame > 1 && counted > 4*max(held, 1) {
 			t.Errorf("frames of %d bytes: %d bytes are counted, and the process holds %d more", frame, counted, held)
 		}
 		if freed := g.crowd.relieve(held / 2); freed == 0 {
