@@ -8,8 +8,8 @@ secrets. `commands` only read, `verbs` change something (each by one patch, `cha
 follows its progress), `auditing` starts a Job. `etcd` and `restoring` maintain the release's etcd,
 which `release` describes; `purging` deletes what deleted tables have left in namespaces.
 `importing` and the folder `streamer` translate jobs, and ask no cluster.
-The only package of this repository that they use is `hudi_contract`, for the names of secrets, the
-rules for options and the defaults of namespaces: they read the API, and know nothing of the
+The only package of this repository that they use is `hudi_contract`, for names and ids, the rules
+for options and the defaults of namespaces: they read the API, and know nothing of the
 operator's code. The enums of the contract need Python 3.11: a test compares the words that `lanes`,
 `objects` and `verbs` have in their place. The console (`hudi_console`) shows by the same modules
 what `kubectl hudi` prints.

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from hudi_contract import naming
 from hudi_kubectl import release
 from hudi_kubectl.changing import How, confirm
 from hudi_kubectl.cluster import Failed, Kubectl
@@ -164,19 +165,11 @@ def _left(kubectl: Kubectl, place: str) -> list[JsonDict]:
     found: list[JsonDict] = json.loads(release.upkeep(kubectl, place, ["tables"]).stdout)["tables"]
     known: set[str] = set()
     for table in kubectl.objects(TABLE, everywhere=True):
-        meta, id = table["metadata"], (table.get("status") or {}).get("tableId")
-        if not id:
-            raise Failed(
-                f"HudiTable {meta['namespace']}/{meta['name']} has no status.tableId yet, so nobody knows which keys "
-                "are its own: wait until the operator has looked at it, or delete it"
-            )
-        known |= {str(id), trial_id(str(meta["uid"]))}
+        known.add(naming.trial_id(str(table["metadata"]["uid"])))
+        # Where the operator has not looked at it yet, or cannot read it, its path says the same.
+        known.add(str((table.get("status") or {}).get("tableId") or ""))
+        known.add(naming.table_id(str((table.get("spec") or {}).get("path") or "")))
     return [one for one in found if one["id"] not in known]
-
-
-def trial_id(uid: str) -> str:
-    """Id of a HudiTable's trial, as the operator computes it."""
-    return hashlib.sha256(f"trial/{uid}".encode()).hexdigest()[:32]
 
 
 def _is(one: JsonDict) -> str:

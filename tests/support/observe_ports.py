@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from hudi_contract import naming
@@ -51,6 +52,9 @@ class Ports:
 
     async def read_table(self, table_id: str, agent: str, *_others: Any) -> EtcdFacts:
         return self._facts
+
+    async def read_gates(self, table_ids: Collection[str]) -> dict[str, EtcdFacts]:
+        return {table_id: await self.read_table(table_id, "") for table_id in table_ids}
 
 
 def observer(ports: Any, **others: Any) -> Observer:

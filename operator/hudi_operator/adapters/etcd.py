@@ -13,13 +13,13 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from hudi_contract import naming, records
-from hudi_contract.keys import MAX_VALUE_BYTES, PULSE, Kind, TableKeys, assignment_key, pulse_key
+from hudi_contract.keys import MAX_VALUE_BYTES, PULSE, TIMELINE, Kind, TableKeys, assignment_key, pulse_key
 from hudi_contract.records import Stored
 from hudi_contract.settle import SettleRecord
 from hudi_contract.table_keys import Admit, Fence, Gate, InstantRecord, Lock, Pulse, Sighting
@@ -35,6 +35,8 @@ LOG = logging.getLogger(__name__)
 PROTOCOL_LOG = logging.getLogger("hudi_operator.protocol")
 _MAX_OPERATIONS = 100
 """etcd refuses transactions of more than 128 operations or compares by default."""
+_GATES_AT_ONCE = (_MAX_OPERATIONS - 1) // 2
+"""Tables in one transaction of :meth:`EtcdStore.read_gates`: two keys of each, and the pulse."""
 
 _REVISION = re.compile("[0-9]{1,19}")
 """Revisions are signed numbers of 64 bits."""
@@ -218,6 +220,30 @@ class EtcdStore:
         if agent in found:
             groups["assignment"] = _stored("assignment", "", found[agent])
         return EtcdFacts(**groups, elsewhere=tuple(name for name in others if name in found))
+
+    async def read_gates(self, table_ids: Collection[str]) -> Mapping[str, EtcdFacts]:
+        """Transactions of ``_GATES_AT_ONCE`` tables, one after the other."""
+        found: dict[str, EtcdFacts] = {}
+        ids = sorted(set(table_ids))
+        for first in range(0, len(ids), _GATES_AT_ONCE):
+            some = ids[first : first + _GATES_AT_ONCE]
+            operations = [rpc.get(pulse_key(self._prefix))]
+            for id in some:
+                operations += [rpc.get(self.keys(id).of(Kind.GATE)), rpc.get(self.keys(id).of(Kind.REPORT, TIMELINE))]
+            before = self._revisions.known()
+            answer = await self._send("read-gates", rpc.txn_request([], operations), writes=False)
+            cluster_id = f"{answer.header.cluster_id:x}"
+            forgotten = self._revisions.judge(cluster_id, before, knows(answer, at=0))
+            for n, id in enumerate(some):
+                gate, report = (answer.responses[1 + 2 * n + k].response_range.kvs for k in (0, 1))
+                found[id] = EtcdFacts(
+                    revision=answer.header.revision,
+                    cluster_id=cluster_id,
+                    forgotten=forgotten,
+                    gate=_stored(Kind.GATE, "", gate[0]) if gate else None,
+                    reports={TIMELINE: _stored(Kind.REPORT, TIMELINE, report[0])} if report else {},
+                )
+        return found
 
     # ---- transactions
 

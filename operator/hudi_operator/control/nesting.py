@@ -77,7 +77,7 @@ async def read_overlapping(
 
     Read live, also from etcd; raises Retryable or Fatal when that fails.
     """
-    found, gates, known = list[str](), dict[str, int](), dict[str, EtcdFacts]()
+    others = list[tuple[ObjectRef, str, bool]]()
     for namespace in config.watch_namespaces or ("",):
         for other in await kubernetes.list_objects(naming.TABLE_KIND, namespace):
             path, ref = str((other.get("spec") or {}).get("path") or ""), ObjectRef.from_object(other)
@@ -90,19 +90,16 @@ async def read_overlapping(
             allowed = not path_problem(path, ref.namespace, config)
             # Only the path of an unreadable one is known: it keeps its folder.
             first = allowed and (ref.created_at <= table.ref.created_at or read_whole(other).spec is None)
-            table_id = naming.table_id(path)
-            seen = known[table_id] = known.get(table_id) or await etcd.read_table(table_id, "")
-            gates[table_id] = seen.gate.mod_revision if seen.gate is not None else 0
-            trying = now_ms - (conditions.from_rfc3339(ref.created_at) or 0) < REACH_SECONDS * 1000
-            if _was_open(ref.uid, seen) or (first and (trying or _reached(ref.uid, seen))):
-                found.append(ref.key)
+            others.append((ref, naming.table_id(path), first))
+    known, found = await etcd.read_gates({table_id for _, table_id, _ in others}), list[str]()
+    for ref, table_id, first in others:
+        seen, trying = known[table_id], now_ms - (conditions.from_rfc3339(ref.created_at) or 0) < REACH_SECONDS * 1000
+        if _was_open(ref.uid, seen) or (first and (trying or _reached(ref.uid, seen))):
+            found.append(ref.key)
+    gates = {table_id: seen.gate.mod_revision if seen.gate is not None else 0 for table_id, seen in known.items()}
     # Those that have a gate first: the others are the furthest from opening one.
     compared = sorted(gates, key=lambda table_id: (gates[table_id] == 0, table_id))[:MOST_COMPARED]
     return Overlapping(tuple(sorted(found)), {table_id: gates[table_id] for table_id in compared})
-
-
-async def _open(path: str, uid: str, etcd: EtcdPort) -> bool:
-    return _was_open(uid, await etcd.read_table(naming.table_id(path), ""))
 
 
 def _was_open(uid: str, seen: EtcdFacts) -> bool:
@@ -136,14 +133,19 @@ async def read_tables_at(
     A HudiTable of another namespace, or one that may not use its path, counts only if its gate was
     ever open: anybody could write another team's folder into a HudiTable.
     """
-    found = {}
-    for folder in sorted(set(folders)):
-        tables = [
+    at = {folder: index.overlapping(folder) for folder in sorted(set(folders))}
+
+    def counts(key: Key, path: str) -> bool:
+        return key[0] == namespace and not path_problem(path, namespace, config)
+
+    ids = {naming.table_id(path) for tables in at.values() for key, path in tables if not counts(key, path)}
+    known, found = await etcd.read_gates(ids), dict[str, tuple[str, ...]]()
+    for folder, tables in at.items():
+        named = [
             "/".join(key)
-            for key, path in index.overlapping(folder)
-            if (key[0] == namespace and not path_problem(path, namespace, config))
-            or await _open(path, index.uid(key), etcd)
+            for key, path in tables
+            if counts(key, path) or _was_open(index.uid(key), known[naming.table_id(path)])
         ]
-        if tables:
-            found[folder] = tuple(sorted(tables))
+        if named:
+            found[folder] = tuple(sorted(named))
     return found

@@ -8,7 +8,7 @@ crosses the layer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from hudi_operator.model.facts import EtcdFacts, NodeFacts, PodFacts
@@ -88,6 +88,13 @@ class EtcdPort(Protocol):
 
         ``agent`` is the agent whose assignment is read as well; may be empty. ``others`` are agents
         that might have an assignment of the table, and should not.
+        """
+
+    async def read_gates(self, table_ids: Collection[str]) -> Mapping[str, EtcdFacts]:
+        """Gates of tables and what their agents said about timelines, by table id.
+
+        Nothing else of their keys is read. Many tables are read in one transaction, each of which
+        is linearizable; tables of different transactions may be read at different revisions.
         """
 
     async def put_gate(

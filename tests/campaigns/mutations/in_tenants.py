@@ -1130,8 +1130,15 @@ TENANTS = (
         "a-table-that-was-never-open-keeps-event-logs-away",
         "F270 availability",
         "a HudiTable of another namespace keeps a team's writers from starting",
-        o("control/nesting", "(key[0] == namespace and not path_problem(path, namespace, config))", "True"),
+        o("control/nesting", "return key[0] == namespace and not path_problem(path, namespace, config)", "return True"),
         f"{NESTING}::test_tables_of_others_keep_event_logs_away_only_when_they_were_open",
+    ),
+    mutation(
+        "each-gate-is-asked-for-on-its-own",
+        "F652 availability",
+        "a tenant's HudiTables below somebody else's folder make each look there as long as they are many",
+        o("adapters/etcd", "_GATES_AT_ONCE = (_MAX_OPERATIONS - 1) // 2", "_GATES_AT_ONCE = 1"),
+        "tests/tiers/component/operator/test_etcd_adapter.py::test_gates_of_many_tables_are_read_in_few_requests",
     ),
     mutation(
         "an-older-table-need-not-reach-its-path",

@@ -69,6 +69,11 @@ CATALOG_OPTIONS = f"{UNIT}/api/test_options.py::test_owned_hudi_options"
 CATALOG_SHOWS = "tests/tiers/hudi/test_catalog.py::test_a_metastore_shows_what_was_committed"
 CATALOG_TAKEN = "tests/tiers/hudi/test_catalog.py::test_partitions_go_and_other_tables_stay"
 CATALOG_OPEN = "tests/tiers/hudi/test_catalog.py::test_who_reaches_the_port_changes_and_drops_entries_and_files"
+EVENT_LOGS = f"{UNIT}/plan/writers/test_event_log.py::test_a_refused_folder_stalls_the_writer"
+EVENT_LOG_FOLDERS = f"{UNIT}/plan/writers/test_event_log.py::test_the_folder_of_any_table"
+HISTORY = "tests/tiers/hudi/test_history_server.py::test_it_shows_the_attempts_of_a_writer"
+HISTORY_RIGHTS = f"{CRDS}/test_history_chart.py::test_it_has_no_rights_and_no_token"
+HISTORY_KEYS = f"{CRDS}/test_history_chart.py::test_keys_are_files_and_never_settings"
 CATALOG_AGAIN = "tests/tiers/hudi/test_catalog.py::test_what_others_do_to_an_entry_stands_until_a_commit"
 
 VIEWER, EDITOR, AUTHOR, DRIVER, EXECUTOR, NETWORK, HOLDER = ROLES = (
@@ -341,6 +346,39 @@ CELLS: dict[str, dict[str, Cell]] = {
         ),
         HOLDER: cell(
             "changes no spec, and so no address or name; by a pod that it starts as a neighbour", MAY_NOT_CHANGE, MAKES
+        ),
+    },
+    "Event logs of attempts, and the history server that shows them": {
+        VIEWER: cell("nothing through the API server; over the network as a neighbour", ROLE),
+        EDITOR: cell(
+            "reads and writes the folder with the credentials of its namespace's tables; over the network as a "
+            "neighbour",
+            ROLE,
+            EVENT_LOG_FOLDERS,
+        ),
+        AUTHOR: cell(
+            "chooses the folder of its writers' logs: one that its namespace may use and that is in no table's folder. "
+            "Its code reads and changes what else is in that folder, as far as its table's credentials allow",
+            EVENT_LOGS,
+            EVENT_LOG_FOLDERS,
+        ),
+        DRIVER: cell("as far as its own table's credentials reach into the folder", EVENT_LOGS),
+        EXECUTOR: cell("as its driver: it has the same Secrets", MOUNTS),
+        NETWORK: cell(
+            "reads every log of the server's folder, where it reaches its port: statements, paths and settings, no "
+            "values that are redacted. Where a plugin enforces the chart's NetworkPolicies, only who is in "
+            "`networkPolicy.historyFrom` reaches it. The folder itself it does not reach without credentials",
+            HISTORY,
+            HISTORY_RIGHTS,
+            CHART_POLICIES,
+            ANONYMOUS,
+        ),
+        HOLDER: cell(
+            "as an editor, by pods that it starts. The server's own credentials are in the release's namespace, where "
+            "it makes no pod; the server itself has no right in the cluster",
+            MAY_NOT_CREATE,
+            HISTORY_RIGHTS,
+            HISTORY_KEYS,
         ),
     },
     "Metrics of the operator, the gateway and etcd": {

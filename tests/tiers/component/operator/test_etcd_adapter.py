@@ -117,6 +117,29 @@ def test_one_read_shows_all_keys_of_a_table(store: EtcdStore, etcd: Etcd) -> Non
     assert store.floors() == {facts.cluster_id: facts.revision}
 
 
+def test_gates_of_many_tables_are_read_in_few_requests(store: EtcdStore, etcd: Etcd) -> None:
+    """F652: and they are what a read of each table shows. Anybody makes HudiTables of any path."""
+    ids = [f"{n:032x}" for n in range(120)]
+    there = (ids[0], ids[48], ids[49], ids[119])
+    for id in there:
+        assert run(store.put_gate(id, {"state": "closed", "tableUID": id}, expected_mod=0))
+        etcd.put(f"/hudi/tables/{id}/report/timeline", {"exists": True})
+        etcd.put(f"/hudi/tables/{id}/report/catalog", {})
+    asked = list[str]()
+    counting = EtcdStore(store._connection, "/hudi", revisions=Revisions(), observe=lambda name, _: asked.append(name))
+    found = run(counting.read_gates([*ids, ids[0]]))
+    assert asked == ["read-gates"] * 3
+    assert set(found) == set(ids)
+    for id in ids:
+        whole = run(store.read_table(id, ""))
+        assert found[id].gate == whole.gate
+        assert dict(found[id].reports) == {k: v for k, v in whole.reports.items() if k == "timeline"}
+        assert (found[id].gate is not None) is (id in there)
+    for id in there:
+        etcd.ctl("root", "del", "--prefix", f"/hudi/control/{id}")
+        etcd.ctl("root", "del", "--prefix", f"/hudi/tables/{id}")
+
+
 def test_what_cannot_be_read_is_told_apart_from_the_rest(store: EtcdStore, etcd: Etcd) -> None:
     """F46: one value that is not JSON, or not what it should be, once made the
     whole table unreadable.

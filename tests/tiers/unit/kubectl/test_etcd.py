@@ -349,16 +349,18 @@ def test_a_table_that_a_huditable_has_is_not_forgotten() -> None:
     assert [asked[0] for asked in cluster.asked] == ["tables"]
 
 
-def test_a_table_that_nobody_has_looked_at_may_have_any_keys() -> None:
+def test_a_table_that_nobody_has_looked_at_is_known_by_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = leftovers(naming.table_id(PATH), GONE)
+    spec = {"path": PATH.replace("s3a:", "S3:") + "/"}
+    cluster.tables = ({**cluster.tables[0], "spec": spec, "status": {}},)
+    assert etcd.tables(cluster, Screen(as_json=True)) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["tables"]] == [GONE]
+    with pytest.raises(Failed, match="or a HudiTable has it"):
+        etcd.forget(cluster, Screen(), naming.table_id(PATH), How(yes=True))
+
+
+def test_a_table_that_cannot_be_read_stands_in_nobodys_way(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = leftovers(GONE)
-    cluster.tables = ({**cluster.tables[0], "status": {}},)
-    with pytest.raises(Failed, match="HudiTable lake/flights has no"):
-        etcd.tables(cluster, Screen())
-    with pytest.raises(Failed, match="so nobody knows which keys"):
-        etcd.forget(cluster, Screen(), GONE, How(yes=True))
-    assert [asked[0] for asked in cluster.asked] == ["tables", "tables"]
-
-
-def test_the_id_of_a_trial_is_the_operators() -> None:
-    """The names of the contract need a newer Python than the plugin."""
-    assert etcd.trial_id("uid-1") == naming.trial_id("uid-1")
+    cluster.tables = ({"metadata": cluster.tables[0]["metadata"]},)
+    assert etcd.tables(cluster, Screen(as_json=True)) == 0
+    assert [one["id"] for one in json.loads(capsys.readouterr().out)["tables"]] == [GONE]

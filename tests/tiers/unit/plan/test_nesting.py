@@ -5,6 +5,7 @@ nothing is made for it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -51,14 +52,18 @@ class Ports:
 
     def __init__(self, tables: list[JsonDict], opened: set[str], reached: set[str], trying: set[str]) -> None:
         self.tables, self.opened, self.asked = tables, opened, list[str]()
-        self.reached, self.trying = reached, trying
+        self.reached, self.trying, self.requests = reached, trying, list[list[str]]()
 
     async def list_objects(self, kind: str, namespace: str) -> list[JsonDict]:
         assert kind == naming.TABLE_KIND
         self.asked.append(namespace)
         return [t for t in self.tables if namespace in ("", t["metadata"]["namespace"])]
 
-    async def read_table(self, table_id: str, _: str, *_others: Any) -> EtcdFacts:
+    async def read_gates(self, table_ids: Collection[str]) -> dict[str, EtcdFacts]:
+        self.requests.append(sorted(table_ids))
+        return {table_id: self.gate(table_id) for table_id in table_ids}
+
+    def gate(self, table_id: str) -> EtcdFacts:
         found = next(t for t in self.tables if naming.table_id(t["spec"]["path"]) == table_id)
         name, uid = found["metadata"]["name"], found["metadata"]["uid"]
         if name not in self.opened | self.reached | self.trying:
@@ -133,17 +138,9 @@ def test_a_path_of_many_tables_is_read_once() -> None:
     """Anybody may write one path into many HudiTables."""
     mine = table("mine", "s3a://lake/a", 1)
     ports: Any = Ports([mine, *(table(f"t{n}", "s3a://lake/a/b", 2) for n in range(5))], set(), set(), set())
-    read, one = list[str](), ports.read_table
-
-    async def read_table(table_id: str, agent: str) -> EtcdFacts:
-        read.append(table_id)
-        facts: EtcdFacts = await one(table_id, agent)
-        return facts
-
-    ports.read_table = read_table
     spec = TableSpec.from_object(mine)
     asyncio.run(read_overlapping(spec, kubernetes=ports, etcd=ports, config=OperatorConfig(), now_ms=0))
-    assert read == [naming.table_id("s3a://lake/a/b")]
+    assert ports.requests == [[naming.table_id("s3a://lake/a/b")]]
 
 
 def test_the_gate_is_put_with_what_was_seen() -> None:
@@ -217,6 +214,24 @@ def test_tables_of_others_keep_event_logs_away_only_when_they_were_open() -> Non
     assert at(INNER, mine, theirs, opened={"theirs"}) == ("ns/mine", "other/theirs")
     assert at(INNER, mine, ns=("s3a://pond",)) == ()
     assert at(INNER, mine, opened={"mine"}, ns=("s3a://pond",)) == ("ns/mine",)
+
+
+def test_gates_of_many_tables_are_asked_for_at_once() -> None:
+    """F652: their number is up to tenants, also of paths that they may not use."""
+    many = [table(f"t{n}", f"{INNER}/{n}", 1, "evil") for n in range(200)]
+    ids = sorted(naming.table_id(f"{INNER}/{n}") for n in range(200))
+    ports: Any = Ports(many, {"t150"}, set(), set())
+    index = TableIndex("image")
+    for one in many:
+        index.put(one)
+    folders = [INNER, f"{INNER}/150/x"]
+    found = asyncio.run(read_tables_at(folders, namespace="ns", index=index, etcd=ports, config=OperatorConfig()))
+    assert found == dict.fromkeys(folders, ("evil/t150",))
+    assert ports.requests == [ids]
+    spec, config = TableSpec.from_object(table("mine", INNER, 2)), OperatorConfig(path_prefixes={"ns": (INNER,)})
+    seen = asyncio.run(read_overlapping(spec, kubernetes=ports, etcd=ports, config=config, now_ms=0))
+    assert seen.blocking == ("evil/t150",)
+    assert ports.requests == [ids, ids]
 
 
 @pytest.mark.parametrize(
