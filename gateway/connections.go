@@ -21,7 +21,9 @@ import (
 type listener struct {
 	net.Listener
 	ofAddress, ofAll int
-	log              *slog.Logger
+	// Where the limits can be changed, for what is logged; empty: nowhere.
+	flags [2]string
+	log   *slog.Logger
 
 	mu    sync.Mutex
 	open  map[string][]*accepted // by address, oldest first
@@ -67,15 +69,15 @@ func (l *listener) admit(connection net.Conn) net.Conn {
 	why := ""
 	switch {
 	case own >= l.ofAddress:
-		closed, why = made, fmt.Sprintf("%s has %d connections, the most that an address may have (-max-connections-of-address)", made.address, own)
+		closed, why = made, fmt.Sprintf("%s has %d connections, the most that an address may have%s", made.address, own, l.flags[0])
 	case l.count >= l.ofAll:
 		heaviest, has := l.heaviest()
 		if has <= own+1 {
-			closed, why = made, fmt.Sprintf("all %d connections are open (-max-connections), and no address has more than %s", l.count, made.address)
+			closed, why = made, fmt.Sprintf("all %d connections are open%s, and no address has more than %s", l.count, l.flags[1], made.address)
 		} else {
 			closed = l.open[heaviest][has-1]
 			l.forget(closed)
-			why = fmt.Sprintf("all %d connections are open (-max-connections): %s, which has %d of them, loses one to %s", l.count+1, heaviest, has, made.address)
+			why = fmt.Sprintf("all %d connections are open%s: %s, which has %d of them, loses one to %s", l.count+1, l.flags[1], heaviest, has, made.address)
 		}
 	}
 	if closed != made {

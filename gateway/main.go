@@ -271,11 +271,15 @@ func run(s settings, bounds *limits, log *slog.Logger) error {
 		return err
 	}
 	sockets := newListener(socket, s.connectionsOfAddress, s.connections, log)
+	sockets.flags = [2]string{" (-max-connections-of-address)", " (-max-connections)"}
 	g.counts.sockets = sockets
 	if s.probe != "" {
 		go func() {
-			probes := &http.Server{Addr: s.probe, Handler: g.probes(), ReadHeaderTimeout: 5 * time.Second}
-			log.Error("probes", "why", probes.ListenAndServe().Error())
+			probes, socket, err := lookedAt(s.probe, g.probes(), log)
+			if err == nil {
+				err = probes.Serve(socket)
+			}
+			log.Error("probes", "why", err.Error())
 			os.Exit(1)
 		}()
 	}
@@ -331,26 +335,47 @@ func (g *gateway) server(shown *pair) *grpc.Server {
 	return service
 }
 
+// readyFor is how long an answer to whether this process is ready is good for: anybody may ask, and etcd
+// is asked for each answer.
+const readyFor = time.Second
+
 func (g *gateway) probes() http.Handler {
+	var mu sync.Mutex
+	var asked time.Time
+	var said error
+	ready := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if asked.IsZero() || time.Since(asked) >= readyFor {
+			said = g.ready()
+			asked = time.Now()
+		}
+		return said
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
-		defer cancel()
-		key := []byte(g.rules.contract.prefix + control + "/ready")
-		ready := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}}}}
-		_, err := g.etcd.send(ctx, ready, g.rules.contract.longest[""])
-		if err == nil && !g.tokens.ready() {
-			err = errors.New("the keys of the tokens' issuer cannot be read")
-		}
-		if err == nil {
-			if err = g.rules.clocks.differ(ctx); err != nil && g.rules.clocks.warns() {
-				g.log.Warn("not ready", "why", err.Error())
-			}
-		}
-		if err != nil {
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 	return mux
+}
+
+// ready is why this process cannot serve; nil when it can.
+func (g *gateway) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	key := []byte(g.rules.contract.prefix + control + "/ready")
+	ready := &pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}}}}
+	_, err := g.etcd.send(ctx, ready, g.rules.contract.longest[""])
+	if err == nil && !g.tokens.ready() {
+		err = errors.New("the keys of the tokens' issuer cannot be read")
+	}
+	if err == nil {
+		if err = g.rules.clocks.differ(ctx); err != nil && g.rules.clocks.warns() {
+			g.log.Warn("not ready", "why", err.Error())
+		}
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -124,14 +125,29 @@ func (a access) refusal(authorization string) int {
 	return 0
 }
 
+// Those who reach a port for people and programs that only look: a kubelet, Prometheus.
+const lookersOfAddress, lookers = 16, 64
+
+// lookedAt listens on a port whose connections are few and short, whoever opens them.
+func lookedAt(address string, handler http.Handler, log *slog.Logger) (*http.Server, net.Listener, error) {
+	socket, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &http.Server{
+		Handler: handler, ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}, newListener(socket, lookersOfAddress, lookers, log), nil
+}
+
 // serve returns when the port cannot be served.
 func (a access) serve(address string, handler http.Handler, log *slog.Logger) error {
-	server := &http.Server{
-		Addr: address, Handler: a.guarded(handler), ReadTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	server, socket, err := lookedAt(address, a.guarded(handler), log)
+	if err != nil {
+		return err
 	}
 	if a.shown == nil {
-		return server.ListenAndServe()
+		return server.Serve(socket)
 	}
 	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		config, err := a.config()
@@ -140,7 +156,7 @@ func (a access) serve(address string, handler http.Handler, log *slog.Logger) er
 		}
 		return config, err
 	}}
-	return server.ListenAndServeTLS("", "")
+	return server.ServeTLS(socket, "", "")
 }
 
 // metrics are this process's, and those of etcd's members: etcd tells them to clients with a certificate,

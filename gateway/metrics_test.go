@@ -263,3 +263,56 @@ func TestMetricsOfEtcdAreOneOfItsMembersAndNothingElse(t *testing.T) {
 		t.Errorf("etcd was asked %v", paths)
 	}
 }
+
+// etcd is asked for each answer whether this process is ready, and anybody may ask.
+func TestReadyAsksEtcdOnceASecond(t *testing.T) {
+	etcd := &large{}
+	g, _ := before(t, etcd)
+	probes := g.probes()
+	begun := time.Now()
+	for range 50 {
+		if code, said := ask(probes, "/readyz", ""); code != http.StatusOK {
+			t.Fatalf("%d %s", code, said)
+		}
+	}
+	if most := 1 + int64(time.Since(begun)/readyFor); etcd.asked.Load() > most {
+		t.Errorf("etcd is asked %d times", etcd.asked.Load())
+	}
+	time.Sleep(readyFor)
+	before := etcd.asked.Load()
+	if code, _ := ask(probes, "/readyz", ""); code != http.StatusOK || etcd.asked.Load() != before+1 {
+		t.Errorf("%d, and etcd is not asked again", code)
+	}
+}
+
+// Who opens many connections to a port for those who only look keeps nobody else out.
+func TestConnectionsOfThoseWhoLookAreBounded(t *testing.T) {
+	server, socket, err := lookedAt("127.0.0.1:0", (&gateway{}).probes(), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(socket) }()
+	defer server.Close()
+	get := func(address string) (int, error) {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		client := http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+		answer, err := client.Get("http://" + socket.Addr().String() + "/livez")
+		if err != nil {
+			return 0, err
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode, nil
+	}
+	for range lookersOfAddress {
+		held := from(t, "127.0.0.2", socket.Addr())
+		if closed(held) {
+			t.Fatal("a connection that an address may have is closed")
+		}
+	}
+	if code, err := get("127.0.0.2"); err == nil {
+		t.Errorf("a further connection of an address is served: %d", code)
+	}
+	if code, err := get("127.0.0.3"); code != http.StatusOK {
+		t.Errorf("another address: %d, %v", code, err)
+	}
+}

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import logging
 import os
 import re
+import socket
 import ssl
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from socketserver import BaseServer, ThreadingMixIn
+from typing import Any, cast
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from prometheus_client import CollectorRegistry
@@ -81,6 +86,86 @@ def configure_from_environment() -> None:
     )
 
 
+class Limited(ThreadingMixIn, BaseServer):
+    """Bounds what those who reach a port cost: connections, their time, and bytes of a request.
+
+    Each connection has a thread, and nobody has shown yet who they are. When there are as many as
+    there may be, the address with most of them loses its newest one to an address that has clearly
+    fewer, so a kubelet and Prometheus get in. The gateway's rule is the same
+    (`gateway/connections.go`).
+    """
+
+    of_address, of_all = 16, 64
+    seconds = 10.0
+    """After which a connection gives way to another one, whatever it does."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[Any, tuple[str, float]] = {}
+        """Oldest first: address, and when it was accepted, by this process's monotonic clock."""
+        super().__init__(*args, **settings)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection on a thread of its own, or close it."""
+        address, now = str(client_address[0]), time.monotonic()
+        with self._lock:
+            closed = self._leaving(address, now)
+            if closed is not None:
+                self._open[request] = address, now
+        for one in closed or ():
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(one, socket.SHUT_RDWR)  # its thread ends; TLS says no goodbye
+        if closed is None:
+            self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def _leaving(self, address: str, now: float) -> list[Any] | None:
+        """Connections that a new one of this address replaces; None: there is no room for it."""
+        gone = [one for one, (_, since) in self._open.items() if now - since > self.seconds]
+        for one in gone:
+            del self._open[one]
+        counts = Counter(of for of, _ in self._open.values())
+        if counts[address] >= self.of_address:
+            return None
+        if len(self._open) < self.of_all:
+            return gone
+        heaviest, most = counts.most_common(1)[0]
+        if most <= counts[address] + 1:
+            return None
+        newest = [one for one, (of, _) in self._open.items() if of == heaviest][-1]
+        del self._open[newest]
+        return [*gone, newest]
+
+    def shutdown_request(self, request: Any) -> None:
+        """Give the connection's place back."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+
+class _Head:
+    """What a client sends before its request is known, of which no more than this is read."""
+
+    LONGEST = 16 * 1024
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self._left = inner, self.LONGEST
+
+    def readline(self, limit: int = -1) -> bytes:
+        """A line; empty, as at the end of a connection, when no more may be read."""
+        line: bytes = self._inner.readline(self._left if limit < 0 else min(limit, self._left))
+        self._left -= len(line)
+        return line
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class _LimitedServer(Limited, ThreadingHTTPServer):
+    """The server of probes."""
+
+
 class Probes:
     """``/healthz``: the event loop is running.
 
@@ -121,6 +206,12 @@ class Probes:
         probes = self
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = 5
+
+            def setup(self) -> None:
+                super().setup()
+                self.rfile = cast(BufferedReader, _Head(self.rfile))
+
             def do_GET(self) -> None:
                 status, text = probes.answer(self.path)
                 body = f"{text}\n".encode()
@@ -133,12 +224,12 @@ class Probes:
             def log_message(self, format: str, *args: object) -> None:
                 """Probes are not logged."""
 
-        server = ThreadingHTTPServer(("", port), Handler)
+        server = _LimitedServer(("", port), Handler)
         threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
         return server
 
 
-class _MetricsServer(ThreadingWSGIServer):
+class _MetricsServer(Limited, ThreadingWSGIServer):
     """Metrics behind a token, a certificate, or nothing.
 
     Files are read again when they change. Handshakes are made on the thread of the connection: a
@@ -183,8 +274,12 @@ class _MetricsServer(ThreadingWSGIServer):
 
 
 class _MetricsHandler(WSGIRequestHandler):
-    timeout = 10
-    """Seconds that a client may keep a thread waiting."""
+    timeout = 5
+    """Seconds that a client may keep a thread waiting with each read."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = cast(BufferedReader, _Head(self.rfile))
 
     def log_message(self, format: str, *args: object) -> None:
         """Requests are not logged."""

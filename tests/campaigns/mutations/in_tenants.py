@@ -1141,6 +1141,27 @@ TENANTS = (
         "tests/tiers/component/operator/test_etcd_adapter.py::test_gates_of_many_tables_are_read_in_few_requests",
     ),
     mutation(
+        "a-port-for-probes-has-a-thread-for-anybody",
+        "F653 availability",
+        "a neighbour's connections take the operator's memory, and it restarts",
+        o("observability", "        if counts[address] >= self.of_address:\n            return None\n", ""),
+        "tests/tiers/unit/adapters/test_http_limits.py::test_an_address_has_so_many_connections_and_others_get_in",
+    ),
+    mutation(
+        "who-has-most-connections-keeps-all-of-them",
+        "F653 availability",
+        "a neighbour's connections keep the kubelet's probes out, and the operator restarts",
+        o("observability", "        if most <= counts[address] + 1:", "        if most:"),
+        "tests/tiers/unit/adapters/test_http_limits.py::test_who_has_most_gives_way_when_all_are_taken",
+    ),
+    mutation(
+        "a-request-goes-to-the-pod-that-sends-it",
+        "F654",
+        "an address in a spec reaches what listens in the agent's own pod",
+        Edit("spark-images/hudi_runtime/process/addresses.py", "        or _own(address)\n", ""),
+        "tests/tiers/unit/runtime/callback/test_callback_http.py::test_nothing_is_sent_to_the_pods_own_address",
+    ),
+    mutation(
         "an-older-table-need-not-reach-its-path",
         "F277 availability",
         "a HudiTable that never works keeps tables out of the folders around it for ever",

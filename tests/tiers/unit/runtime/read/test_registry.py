@@ -110,7 +110,7 @@ def test_nobody_answers(server: Server) -> None:
 
 def test_the_pod_itself_is_not_asked(server: Server) -> None:
     server.answers = [(200, {"schema": '"int"'})]
-    with pytest.raises(UserCodeError, match=r"registry\.url: 127\.0\.0\.1 is the address of a pod or node itself"):
+    with pytest.raises(UserCodeError, match=r"registry\.url: 127\.0\.0\.1 is this pod's own address"):
         schemas(KafkaRegistry(server.url), [1])
     assert server.paths == []
 
