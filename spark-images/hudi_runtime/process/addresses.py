@@ -49,7 +49,7 @@ def _own(address: Address) -> bool:
 
     Nothing is sent: the kernel chooses the way of a datagram when its socket is connected.
     """
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET  # noqa: PLR2004
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as made:
         try:
             made.connect((str(address), 9))
@@ -70,7 +70,9 @@ def resolved(host: str, port: int, *, refused: Callable[[Address], bool] = forbi
     except (OSError, UnicodeError) as error:
         raise NotResolved(f"the name {host} cannot be resolved") from error
     if any(refused(ipaddress.ip_address(text(info))) for info in found):
-        raise Refused(f"{host} is this pod's own address, a link-local one or that of a metadata service: nothing is sent there")
+        raise Refused(
+            f"{host} is this pod's own address, a link-local one or that of a metadata service: nothing is sent there"
+        )
     return list(found)
 
 
