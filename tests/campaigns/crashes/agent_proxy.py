@@ -86,7 +86,7 @@ class AgentProxy(EtcdProxy):
             if kind == "put" and key.startswith("settle/"):
                 inc = key.partition("/")[2]
                 outcome = self._outcome(self._monitor.settles.get(inc) or {}, value)
-                self._monitor.agent_wrote(inc, value)
+                self._monitor.agent_wrote(inc, value, revision)
         if step.action == "acquire":
             self._token = revision
         self._executed.append((step, revision, outcome))

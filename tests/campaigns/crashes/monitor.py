@@ -65,6 +65,10 @@ class Monitor:
     lost_events: list[Event] = field(default_factory=list)
     """Requests that were on the wire when the operator was killed: its log cannot have them."""
     settles: dict[str, JsonDict] = field(default_factory=dict)
+    _revisions: dict[str, int] = field(default_factory=dict)
+    """By incarnation: of the newest write of its settle record that is known. What the operator
+    and an agent have written is told by two threads, and the older write may be told last.
+    """
     _draining: dict[str, float] = field(default_factory=dict)
     _followed: bool = False
     """The operator that runs now has not looked yet."""
@@ -121,7 +125,7 @@ class Monitor:
             for kind, key, value in step.operations:
                 head, _, rest = key.partition("/")
                 if kind == "put" and head == "settle":
-                    self._settle(rest, value)
+                    self._settle(rest, value, revision)
                 elif head == "admit":
                     self._admitted = self._admitted | {rest} if kind == "put" else self._admitted - {rest}
                 elif kind == "delete" and head == "fence":
@@ -129,12 +133,19 @@ class Monitor:
                 elif kind == "delete" and head == "instant" and not self._outcome(rest):
                     self._say(f"I4: the record of {rest} is deleted without an outcome")
 
-    def agent_wrote(self, inc: str, record: JsonDict) -> None:
-        """The play's agent has changed a settle record."""
-        with self._lock:
-            self.settles[inc] = record
+    def agent_wrote(self, inc: str, record: JsonDict, revision: int) -> None:
+        """An agent has changed a settle record, or is about to change it.
 
-    def _settle(self, inc: str, record: JsonDict) -> None:
+        ``revision``: of its write, or, when it has not been answered yet, of the one that it
+        replaces.
+        """
+        with self._lock:
+            self.settles[inc], self._revisions[inc] = record, revision
+
+    def _settle(self, inc: str, record: JsonDict, revision: int) -> None:
+        if revision <= self._revisions.get(inc, 0):
+            return
+        self._revisions[inc] = revision
         if record.get("phase") == "Draining" and (self.settles.get(inc) or {}).get("phase") != "Draining":
             self._draining[inc] = time.monotonic()
         self.settles[inc] = record

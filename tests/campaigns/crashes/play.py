@@ -375,7 +375,7 @@ class Play:
 
     def _settle(self, inc: str, record: JsonDict, mod: int, *, instant: str = "") -> int:
         assert self.agent is not None
-        self.monitor.agent_wrote(inc, record)
+        self.monitor.agent_wrote(inc, record, mod)
         answer = self.keys.txn(
             [rpc.mod_is(self.keys.name(f"settle/{inc}"), mod)], [self.keys.put(f"settle/{inc}", record)]
         )

@@ -55,12 +55,13 @@ class Life:
     def __init__(self, clock: Clock) -> None:
         self.clock, self.monitor = clock, Monitor("t", drain_seconds=1.0)
         self.record = dict(RECORD)
-        self.drain, self.phase = 1.0, "Draining"
+        self.drain, self.phase, self.revision = 1.0, "Draining", 0
 
     def etcd(self, action: str, key: str, *operations: tuple[str, str, JsonDict], detail: str = "") -> None:
         step = EtcdStep(action=action, key=key, detail=detail, table="t", operations=operations)
+        self.revision += 1
         self.monitor.etcd_sent(step)
-        self.monitor.etcd_done(step, revision=1, succeeded=True)
+        self.monitor.etcd_done(step, revision=self.revision, succeeded=True)
 
     def status(self) -> None:
         self.monitor.api_done(
@@ -112,6 +113,18 @@ class Life:
 
 def test_a_life_in_order_is_not_blamed(clock: Clock) -> None:
     assert Life(clock).play() == []
+
+
+def test_an_older_write_that_is_told_late_takes_nothing_back(clock: Clock) -> None:
+    """Of a settle record: the operator's, on which the agent's is based, by another thread."""
+    life = Life(clock)
+    life.to_the_drain()
+    rolling, done = {**RECORD, "phase": "RollingBack", "instants": {}}, {**RECORD, "phase": "RollingBack"}
+    life.monitor.agent_wrote(INC, done, life.revision + 1)
+    life.etcd("settle-update", f"settle/{INC}", ("put", f"settle/{INC}", rolling))
+    assert life.monitor.settles[INC] == done
+    life.etcd("settle-update", f"settle/{INC}", ("put", f"settle/{INC}", {**done, "phase": "Swept"}))
+    assert life.monitor.settles[INC]["phase"] == "Swept"
 
 
 def _skip(step: str) -> Callable[[Life], None]:
