@@ -13,8 +13,10 @@ from pyspark.sql import SparkSession
 from hudi_runtime.process import spark as sp
 from tests.support.harness.processes import until
 
-TASK = "java_method('java.lang.Thread', 'sleep', 10000L + id)"
-"""It sleeps for ten seconds, and nobody interrupts it."""
+TASK = "java_method('java.lang.Thread', 'sleep', 30000L + id)"
+"""It sleeps for half a minute, which is longer than a busy machine takes to cancel it. Nobody
+interrupts it.
+"""
 
 
 def main() -> None:
@@ -41,7 +43,7 @@ def main() -> None:
     print("the job is over:", bool(failed), flush=True)
     print("idle:", sp.await_idle(spark, 0.5), flush=True)
     print("told:", sp.running_tasks(spark), flush=True)
-    print("at the end:", sp.await_idle(spark, 60), repr(sp.running_tasks(spark)), flush=True)
+    print("at the end:", sp.await_idle(spark, 120), repr(sp.running_tasks(spark)), flush=True)
     spark.stop()
 
 
