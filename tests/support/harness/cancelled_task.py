@@ -13,10 +13,20 @@ from pyspark.sql import SparkSession
 from hudi_runtime.process import spark as sp
 from tests.support.harness.processes import until
 
-TASK = "java_method('java.lang.Thread', 'sleep', 30000L + id)"
-"""It sleeps for half a minute, which is longer than a busy machine takes to cancel it. Nobody
+TASK = "java_method('java.lang.Thread', 'sleep', 15000L + id)"
+"""It sleeps for 15 s, which is longer than a busy machine takes to cancel it. Nobody
 interrupts it.
 """
+
+
+def sleeps(spark: SparkSession) -> bool:
+    """Whether a task of this JVM is in `Thread.sleep`."""
+    assert spark._jvm is not None
+    for entry in spark._jvm.java.lang.Thread.getAllStackTraces().entrySet():
+        frames = [str(frame) for frame in entry.getValue()]
+        if "task launch worker" in entry.getKey().getName() and any("java.lang.Thread.sleep" in one for one in frames):
+            return True
+    return False
 
 
 def main() -> None:
@@ -35,7 +45,7 @@ def main() -> None:
 
     job = threading.Thread(target=run)
     job.start()
-    until("the task has begun", lambda: not sp.await_idle(spark, 0))
+    until("the task sleeps: before, it ends when its job is cancelled", lambda: sleeps(spark))
     print("idle for another group:", sp.await_idle(spark, 0, group="another"), flush=True)
     print("idle for its own group:", sp.await_idle(spark, 0, group="its own"), flush=True)
     sp.cancel_jobs(spark)
