@@ -353,8 +353,9 @@ def test_it_runs_on_python_3_9_without_other_packages(source: Path) -> None:
             assert node.module != "hudi_contract" or {one.name for one in node.names} <= {
                 "allowed_options",
                 "defaults",
+                "naming",
                 "secret_names",
-            } | ({"naming"} if source.name == "outlook.py" else set())
+            }
             assert node.module != "datetime" or "UTC" not in {one.name for one in node.names}, "datetime.UTC is of 3.11"
 
 

@@ -228,7 +228,8 @@ def test_gates_of_many_tables_are_asked_for_at_once() -> None:
     found = asyncio.run(read_tables_at(folders, namespace="ns", index=index, etcd=ports, config=OperatorConfig()))
     assert found == dict.fromkeys(folders, ("evil/t150",))
     assert ports.requests == [ids]
-    spec, config = TableSpec.from_object(table("mine", INNER, 2)), OperatorConfig(path_prefixes={"ns": (INNER,)})
+    config = OperatorConfig(path_prefixes={"ns": (INNER,), "evil": ("s3a://lake/evil",)})
+    spec = TableSpec.from_object(table("mine", INNER, 2))
     seen = asyncio.run(read_overlapping(spec, kubernetes=ports, etcd=ports, config=config, now_ms=0))
     assert seen.blocking == ("evil/t150",)
     assert ports.requests == [ids, ids]

@@ -134,7 +134,7 @@ def test_addresses_that_nothing_is_sent_to(address: str) -> None:
         "172.20.3.4",
         "100.64.3.4",
         "93.184.216.34",
-        "fd00::2",
+        "fd12:3456:789a::2",
         "2001:db8::1",
         "64:ff9b::5db8:d822",
     ],
