@@ -54,7 +54,6 @@ class Role(StrEnum):
 
     WRITER = "writer"
     AGENT = "agent"
-    JOB = "job"
 
 
 class InstantState(StrEnum):

@@ -18,7 +18,7 @@ from typing import Any
 import kopf
 import yaml
 
-from hudi_contract import keys, naming
+from hudi_contract import environment, keys, naming
 from hudi_operator import handlers, observability
 from hudi_operator.adapters.credentials_broker import CredentialsBroker
 from hudi_operator.adapters.etcd import EtcdStore, RevisionNotes, Revisions
@@ -79,7 +79,7 @@ class Operator:
     def __init__(self, config: OperatorConfig, path: str = "") -> None:
         """``path``: the file of the configuration, which is read again; empty: it is not."""
         self.config, self._path = config, path
-        self.identity = f"{os.environ.get('POD_NAME') or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+        self.identity = f"{os.environ.get(environment.POD_NAME) or socket.gethostname()}-{uuid.uuid4().hex[:8]}"
         self.metrics = Metrics()
         self.metrics.certificates(certificates.files(config))
         self.probes = observability.Probes()

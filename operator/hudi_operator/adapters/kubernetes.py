@@ -27,7 +27,7 @@ from urllib.parse import quote
 import aiohttp
 from kubernetes.aio import client, config
 
-from hudi_contract import naming
+from hudi_contract import environment, naming
 from hudi_operator.adapters.kubernetes_facts import node_facts, pod_facts
 from hudi_operator.model.facts import NodeFacts, PodFacts
 from hudi_operator.model.objects import table_name_of
@@ -124,8 +124,8 @@ def own_namespace(default: str = "default") -> str:
 
     ``default`` outside a cluster.
     """
-    if os.environ.get("POD_NAMESPACE"):
-        return os.environ["POD_NAMESPACE"]
+    if os.environ.get(environment.POD_NAMESPACE):
+        return os.environ[environment.POD_NAMESPACE]
     try:
         return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip()
     except OSError:

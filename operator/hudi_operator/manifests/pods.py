@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from hudi_contract import environment, naming, secret_names
-from hudi_contract.words import FencingMode
+from hudi_contract.words import FencingMode, Role
 from hudi_operator.api import jdbc, kafka
 from hudi_operator.api import pod_template as template_api
 from hudi_operator.api.pod_settings import OwnAgent, PodSettings
@@ -36,10 +36,10 @@ _TOKEN_SECONDS = 3600
 CODE_DIR = "/etc/hudi/code"
 _ETCD_DIR = "/etc/hudi/etcd"
 _DOWNWARD = {
-    "POD_NAME": "metadata.name",
-    "POD_NAMESPACE": "metadata.namespace",
-    "POD_UID": "metadata.uid",
-    "NODE_NAME": "spec.nodeName",
+    environment.POD_NAME: "metadata.name",
+    environment.POD_NAMESPACE: "metadata.namespace",
+    environment.POD_UID: "metadata.uid",
+    environment.NODE_NAME: "spec.nodeName",
     "POD_IP": "status.podIP",
 }
 _S3_DIR, _SECRETS_DIR = "/etc/hudi/s3", "/etc/hudi/secrets"
@@ -53,11 +53,11 @@ def driver_pod(table: TableSpec, writer: WriterSpec, number: int, config: Operat
     env = [
         *_common_env(table.storage),
         *_etcd_env(config),
-        _variable("HUDI_OPERATOR_TABLE_ID", table.table_id),
-        _variable("HUDI_OPERATOR_TABLE_PATH", table.canonical_path),
-        _variable("HUDI_OPERATOR_ATTEMPT", writer.attempt_id(number)),
-        _variable("HUDI_OPERATOR_ROLE", "writer"),
-        _variable("HUDI_OPERATOR_PRIORITY", str(writer.priority)),
+        _variable(environment.TABLE_ID, table.table_id),
+        _variable(environment.TABLE_PATH, table.canonical_path),
+        _variable(environment.ATTEMPT, writer.attempt_id(number)),
+        _variable(environment.ROLE, Role.WRITER),
+        _variable(environment.PRIORITY, str(writer.priority)),
         _variable(environment.STOP_GRACE_SECONDS, str(writer.stop_grace_seconds)),
         *_plain(writer.driver),
     ]
@@ -202,7 +202,7 @@ def agent_pod(table: TableSpec, agent: str, generation: int, config: OperatorCon
     env = [
         *_common_env(table.storage),
         *_etcd_env(config),
-        _variable("HUDI_OPERATOR_ROLE", "agent"),
+        _variable(environment.ROLE, Role.AGENT),
         *(_plain(own.pod) if own is not None else ()),
     ]
     resources = dict(config.agent.resources) if own is None else _resources(own.pod)
@@ -475,9 +475,9 @@ def _env_from(storage: StorageSpec) -> list[JsonDict]:
 def _etcd_env(config: OperatorConfig) -> list[JsonDict]:
     return [
         _variable(environment.ETCD_ENDPOINTS, ",".join(config.pod_etcd.endpoints)),
-        _variable("HUDI_OPERATOR_ETCD_PREFIX", config.etcd.prefix),
-        _variable("HUDI_OPERATOR_ETCD_CA", f"{_ETCD_DIR}/ca.crt"),
-        _variable("HUDI_OPERATOR_ETCD_TOKEN", f"{_ETCD_DIR}/token"),
+        _variable(environment.ETCD_PREFIX, config.etcd.prefix),
+        _variable(environment.ETCD_CA, f"{_ETCD_DIR}/ca.crt"),
+        _variable(environment.ETCD_TOKEN, f"{_ETCD_DIR}/token"),
     ]
 
 

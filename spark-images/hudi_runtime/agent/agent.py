@@ -21,6 +21,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hudi_contract import environment
 from hudi_contract.job import AgentJob
 from hudi_contract.keys import agent_range
 from hudi_contract.outcomes import ErrorCode, FailureClass
@@ -43,7 +44,6 @@ HAND_OVER_SECONDS = 90.0
 process's incarnation at one; its pod then has a grace of 120 s.
 """
 HAND_OVER_CLOSE_SECONDS = 20.0
-THREADS_VARIABLE = "HUDI_OPERATOR_AGENT_THREADS"
 
 
 class MustEnd(Exception):
@@ -86,7 +86,7 @@ class Agent:
         """The error of each assignment that cannot be read, by table."""
         self._slot = Slot()
         self._pool = ThreadPoolExecutor(
-            max_workers=int(os.environ.get(THREADS_VARIABLE, "4")), thread_name_prefix="table"
+            max_workers=int(os.environ.get(environment.AGENT_THREADS, "4")), thread_name_prefix="table"
         )
 
     def run(self) -> None:
@@ -239,7 +239,7 @@ class Agent:
 
 def agent_name() -> str:
     """The agent's name from job.json."""
-    path = Path(os.environ.get("HUDI_OPERATOR_JOB", job_file.DEFAULT_PATH))
+    path = Path(os.environ.get(environment.JOB, job_file.DEFAULT_PATH))
     return AgentJob.from_json(json.loads(path.read_text(encoding="utf-8"))).agent
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from hudi_contract import naming
+from hudi_contract import environment, naming
 from hudi_contract.assignment import AssignmentRecord
 from hudi_contract.keys import CREATE, FOREIGN, Kind
 from hudi_contract.requests import Created, Foreign
@@ -59,7 +59,9 @@ def session_settings(spec: TableSpec, order: AssignmentRecord) -> dict[str, str]
     settings = {
         "tableId": spec.id,
         "basePath": spec.path,
-        "attempt": naming.attempt_id(os.environ.get("POD_NAMESPACE", "default"), os.environ.get("POD_NAME", "agent")),
+        "attempt": naming.attempt_id(
+            os.environ.get(environment.POD_NAMESPACE, "default"), os.environ.get(environment.POD_NAME, "agent")
+        ),
         "role": Role.AGENT,
     }
     return {**settings, **(order.lock or Durations()).settings()}

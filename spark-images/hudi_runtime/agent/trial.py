@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_contract import naming
+from hudi_contract import environment, naming
 from hudi_contract.assignment import TrialRecord
 from hudi_contract.reports import TimelineReport
 from hudi_runtime.agent import facts
@@ -63,7 +63,7 @@ class Trial:
         self._reports = Reports(AgentKeys(etcd, order.id))
         self._trouble = Trouble(order.table)
         self._attempt = naming.attempt_id(
-            os.environ.get("POD_NAMESPACE", "default"), os.environ.get("POD_NAME", "agent")
+            os.environ.get(environment.POD_NAMESPACE, "default"), os.environ.get(environment.POD_NAME, "agent")
         )
         self.reachable = False
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hudi_contract import job as contract
 from hudi_contract.assignment import AssignmentRecord
-from hudi_contract.environment import JOB_DIR, JOB_FILE
+from hudi_contract.environment import JOB, JOB_DIR, JOB_FILE
 from hudi_contract.job import Validation
 from hudi_contract.shape import ShapeError, fields_of
 from hudi_contract.words import Deletes, Duplicates, MissingColumns, Operation
@@ -396,5 +396,5 @@ def _files(told: contract.Files) -> FilesSource:
 
 def load() -> Job:
     """Read the job; `HUDI_OPERATOR_JOB` names another file (tests)."""
-    path = Path(os.environ.get("HUDI_OPERATOR_JOB", DEFAULT_PATH))
+    path = Path(os.environ.get(JOB, DEFAULT_PATH))
     return Job.from_json(json.loads(path.read_text(encoding="utf-8")))

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hudi_contract.environment import TERMINATION_LOG
+from hudi_contract.environment import TERMINATION_LOG, TERMINATION_MESSAGE
 from hudi_contract.keys import Kind, attempt_report
 from hudi_contract.outcomes import Ending
 from hudi_contract.reports import AttemptReport, ConflictReport, TerminationMessage, Turn
@@ -135,7 +135,7 @@ def termination_message(tally: Tally, failure: Failure | None) -> str:
 
 def write_termination(tally: Tally, failure: Failure | None) -> None:
     """Write the termination message where the kubelet reads it."""
-    path = Path(os.environ.get("HUDI_OPERATOR_TERMINATION_LOG", TERMINATION_LOG))
+    path = Path(os.environ.get(TERMINATION_MESSAGE, TERMINATION_LOG))
     try:
         path.write_text(termination_message(tally, failure), encoding="utf-8")
     except OSError as error:

@@ -18,6 +18,7 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from hudi_contract.environment import PROGRAM
 from hudi_runtime.process import class_archive, dependencies, jvm_names
 
 
@@ -30,7 +31,7 @@ def start(name: str, *, program: bool = False, brought: dependencies.Brought | N
 
     `brought`: what that code brings along. Raises RuntimeFailure when it cannot be loaded.
     """
-    os.environ["HUDI_OPERATOR_PROGRAM"] = str(program).lower()
+    os.environ[PROGRAM] = str(program).lower()
     settings = class_archive.settings()
     # Executors reach the driver there.
     if address := os.environ.get("POD_IP"):

@@ -141,9 +141,28 @@ def raw_records(tree: ast.AST) -> list[str]:
     return found
 
 
+OF_THE_OPERATOR = re.compile("HUDI_OPERATOR_(CACHE|CONFIG|LOG_(LEVEL|FORMAT)|PROBE_PORT|ETCD_)")
+"""Variables of the operator's own pods, which the chart sets, their common prefix, and one of development."""
+
+
 def given_by_hand(tree: ast.AST) -> list[str]:
     """Names of variables, files and classes that both halves know."""
-    return [f"{line}: {text}" for line, text, _ in constants(tree) if text in GIVEN]
+    return [
+        f"{line}: {text}"
+        for line, text, _ in constants(tree)
+        if text in GIVEN or (re.fullmatch("HUDI_OPERATOR_[A-Z0-9_]+", text) and not OF_THE_OPERATOR.fullmatch(text))
+    ]
+
+
+def test_variables_of_pods_are_those_of_the_data_file() -> None:
+    """The Java module compares its own with the same file; no other class of it has a name."""
+    told = keys.protocol()["environment"]
+    known = {name: text for name, text in vars(environment).items() if name.isupper() and isinstance(text, str)}
+    assert told == {name: text for name, text in known.items() if re.fullmatch("[A-Z0-9_]+", text)}
+    java = ROOT / "spark-images" / "etcd-lock" / "src" / "main" / "java"
+    for path in sorted(java.rglob("*.java")):
+        if path.name != "Environment.java":
+            assert not re.search('"HUDI_OPERATOR_[A-Z]', path.read_text()), path.name
 
 
 RULES = {"keys": keys_by_hand, "words": words_by_hand, "records": raw_records, "environment": given_by_hand}

@@ -1,5 +1,6 @@
 package io.hudioperator;
 
+import io.hudioperator.contract.Environment;
 import io.hudioperator.session.LocalScope;
 import io.hudioperator.session.LostExecutors;
 import io.hudioperator.session.OpenSessions;
@@ -40,7 +41,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
      * Set to true by the runtime when it runs code of a user: a program, or a python source. In the
      * environment, so that a session or a process that the code starts itself has it, too.
      */
-    private static final String PROGRAM = "HUDI_OPERATOR_PROGRAM";
+    private static final String PROGRAM = Environment.PROGRAM;
 
     @Override
     public DriverPlugin driverPlugin() {
@@ -108,7 +109,7 @@ public final class HudiOperatorPlugin implements SparkPlugin {
             LocalScope.drivenBy(context);
             hadoop = context.hadoopConfiguration();
             Map<String, String> env = System.getenv();
-            if (!env.getOrDefault("HUDI_OPERATOR_TABLE_ID", "").isEmpty()) {
+            if (!env.getOrDefault(Environment.TABLE_ID, "").isEmpty()) {
                 session = OpenSessions.openDriver(env, Map.of(), OpenSessions::haltJvm);
                 session.reads().begin(HadoopFSUtils.getStorageConf(context.hadoopConfiguration()), session.basePath());
             }

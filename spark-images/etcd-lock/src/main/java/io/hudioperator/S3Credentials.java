@@ -5,6 +5,7 @@ import com.amazonaws.auth.AWSCredentials;
 import com.amazonaws.auth.AWSCredentialsProvider;
 import com.amazonaws.auth.BasicAWSCredentials;
 import com.amazonaws.auth.BasicSessionCredentials;
+import io.hudioperator.contract.Environment;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -23,7 +24,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class S3Credentials implements AWSCredentialsProvider {
     /** Environment variable: folder of the mounted Secret. */
-    static final String FOLDER = "HUDI_OPERATOR_S3_CREDENTIALS";
+    static final String FOLDER = Environment.S3_CREDENTIALS;
 
     private static final Logger LOG = LoggerFactory.getLogger(S3Credentials.class);
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);

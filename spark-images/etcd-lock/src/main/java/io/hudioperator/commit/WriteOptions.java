@@ -2,6 +2,7 @@ package io.hudioperator.commit;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
+import io.hudioperator.contract.Environment;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.InsertOptions;
 import io.hudioperator.contract.Json;
@@ -144,7 +145,7 @@ public final class WriteOptions {
                             .add(line.substring(end + 1).strip());
                 }
             }
-            String job = env.getOrDefault("HUDI_OPERATOR_JOB", "");
+            String job = env.getOrDefault(Environment.JOB, "");
             JsonNode told = job.isEmpty() ? MissingNode.getInstance() : Json.parse(Files.readString(Path.of(job)));
             told.path("hudiOptions")
                     .fields()

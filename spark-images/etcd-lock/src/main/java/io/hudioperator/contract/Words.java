@@ -38,8 +38,7 @@ public final class Words {
     /** The role of an incarnation. */
     public enum Role implements Word {
         WRITER,
-        AGENT,
-        JOB;
+        AGENT;
 
         @Override
         public String word() {

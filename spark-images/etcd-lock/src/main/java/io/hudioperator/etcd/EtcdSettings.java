@@ -1,5 +1,6 @@
 package io.hudioperator.etcd;
 
+import io.hudioperator.contract.Environment;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.ProtocolData;
 import java.time.Duration;
@@ -36,7 +37,7 @@ public final class EtcdSettings {
 
     /** A setting takes precedence over its environment variable {@code HUDI_OPERATOR_ETCD_…}. */
     public static EtcdSettings of(Map<String, String> settings, Map<String, String> env) {
-        String list = pick(settings, "endpoints", env, "HUDI_OPERATOR_ETCD_ENDPOINTS", "");
+        String list = pick(settings, "endpoints", env, Environment.ETCD_ENDPOINTS, "");
         List<String> endpoints = new ArrayList<>();
         for (String endpoint : list.split(",")) {
             if (!endpoint.isBlank()) {
@@ -44,17 +45,17 @@ public final class EtcdSettings {
             }
         }
         if (endpoints.isEmpty()) {
-            throw ErrorCode.OPTION.exception("no etcd endpoints: set HUDI_OPERATOR_ETCD_ENDPOINTS");
+            throw ErrorCode.OPTION.exception("no etcd endpoints: set " + Environment.ETCD_ENDPOINTS);
         }
         long rpcSeconds = Long.parseLong(
                 settings.getOrDefault("rpcTimeoutSeconds", String.valueOf(ProtocolData.duration("rpcTimeoutSeconds"))));
         return new EtcdSettings(
                 List.copyOf(endpoints),
-                pick(settings, "prefix", env, "HUDI_OPERATOR_ETCD_PREFIX", ProtocolData.defaultPrefix()),
-                pick(settings, "ca", env, "HUDI_OPERATOR_ETCD_CA", ""),
-                pick(settings, "cert", env, "HUDI_OPERATOR_ETCD_CERT", ""),
-                pick(settings, "key", env, "HUDI_OPERATOR_ETCD_KEY", ""),
-                pick(settings, "token", env, "HUDI_OPERATOR_ETCD_TOKEN", ""),
+                pick(settings, "prefix", env, Environment.ETCD_PREFIX, ProtocolData.defaultPrefix()),
+                pick(settings, "ca", env, Environment.ETCD_CA, ""),
+                pick(settings, "cert", env, Environment.ETCD_CERT, ""),
+                pick(settings, "key", env, Environment.ETCD_KEY, ""),
+                pick(settings, "token", env, Environment.ETCD_TOKEN, ""),
                 Duration.ofSeconds(rpcSeconds));
     }
 

@@ -1,6 +1,7 @@
 package io.hudioperator.protocol;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.hudioperator.contract.Environment;
 import io.hudioperator.contract.ErrorCode;
 import io.hudioperator.contract.Json;
 import io.hudioperator.contract.ProtocolData;
@@ -29,17 +30,17 @@ public final class Identity {
     public volatile String appId;
 
     public Identity(Map<String, String> settings, Map<String, String> env) {
-        attempt = EtcdSettings.pick(settings, "attempt", env, "HUDI_OPERATOR_ATTEMPT", "");
-        role = EtcdSettings.pick(settings, "role", env, "HUDI_OPERATOR_ROLE", Role.WRITER.word());
-        priority = priority(EtcdSettings.pick(settings, "priority", env, "HUDI_OPERATOR_PRIORITY", "0"));
-        pod = EtcdSettings.pick(settings, "podName", env, "POD_NAME", "");
-        namespace = EtcdSettings.pick(settings, "namespace", env, "POD_NAMESPACE", "");
-        podUid = EtcdSettings.pick(settings, "podUID", env, "POD_UID", "");
-        node = EtcdSettings.pick(settings, "node", env, "NODE_NAME", "");
+        attempt = EtcdSettings.pick(settings, "attempt", env, Environment.ATTEMPT, "");
+        role = EtcdSettings.pick(settings, "role", env, Environment.ROLE, Role.WRITER.word());
+        priority = priority(EtcdSettings.pick(settings, "priority", env, Environment.PRIORITY, "0"));
+        pod = EtcdSettings.pick(settings, "podName", env, Environment.POD_NAME, "");
+        namespace = EtcdSettings.pick(settings, "namespace", env, Environment.POD_NAMESPACE, "");
+        podUid = EtcdSettings.pick(settings, "podUID", env, Environment.POD_UID, "");
+        node = EtcdSettings.pick(settings, "node", env, Environment.NODE_NAME, "");
         bootId = EtcdSettings.pick(settings, "bootId", env, null, readBootId());
         appId = EtcdSettings.pick(settings, "appId", env, null, "");
         if (attempt.isEmpty()) {
-            throw ErrorCode.OPTION.exception("no attempt: set HUDI_OPERATOR_ATTEMPT");
+            throw ErrorCode.OPTION.exception("no attempt: set " + Environment.ATTEMPT);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.hudioperator.session;
 
+import io.hudioperator.contract.Environment;
 import io.hudioperator.contract.TablePath;
 import io.hudioperator.etcd.EtcdClient;
 import io.hudioperator.etcd.EtcdSettings;
@@ -36,8 +37,8 @@ public final class OpenSessions {
      */
     public static Session open(Map<String, String> given, Map<String, String> env, Liveness.Halt halt) {
         Map<String, String> settings = new HashMap<>(given);
-        settings.computeIfAbsent("tableId", k -> env.get("HUDI_OPERATOR_TABLE_ID"));
-        settings.computeIfAbsent("basePath", k -> env.get("HUDI_OPERATOR_TABLE_PATH"));
+        settings.computeIfAbsent("tableId", k -> env.get(Environment.TABLE_ID));
+        settings.computeIfAbsent("basePath", k -> env.get(Environment.TABLE_PATH));
         settings.values().removeIf(java.util.Objects::isNull);
         String tableId = settings.getOrDefault("tableId", "");
         synchronized (OPENING.computeIfAbsent(tableId, id -> new Object())) {

@@ -9,6 +9,7 @@ import io.hudioperator.etcd.GrpcEtcdClient;
 import io.hudioperator.protocol.Durations;
 import io.hudioperator.protocol.InsertRule;
 import io.hudioperator.support.TestTable;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
@@ -66,6 +67,17 @@ class ProtocolDataTest {
             ProtocolData.data().get("words").get(name).forEach(word -> told.add(word.asText()));
             assertEquals(told, Arrays.stream(values).map(Word::word).collect(Collectors.toList()), name);
         });
+    }
+
+    /** Python reads a few that this module does not need. */
+    @Test
+    void everyEnvironmentVariableIsInTheDataFile() throws IllegalAccessException {
+        for (Field field : Environment.class.getFields()) {
+            assertEquals(
+                    ProtocolData.data().get("environment").path(field.getName()).asText(),
+                    field.get(null),
+                    field.getName());
+        }
     }
 
     @Test
