@@ -142,7 +142,9 @@ def raw_records(tree: ast.AST) -> list[str]:
 
 
 OF_THE_OPERATOR = re.compile("HUDI_OPERATOR_(CACHE|CONFIG|LOG_(LEVEL|FORMAT)|PROBE_PORT|ETCD_)")
-"""Variables of the operator's own pods, which the chart sets, their common prefix, and one of development."""
+"""Variables of the operator's own pods, which the chart sets, their common prefix, and one of
+development.
+"""
 
 
 def given_by_hand(tree: ast.AST) -> list[str]:
