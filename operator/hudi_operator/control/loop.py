@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from hudi_contract import naming
-from hudi_contract.backoff import LONGEST_PAUSE_SECONDS
+from hudi_contract.backoff import LONGEST_PAUSE_SECONDS, exponential
 from hudi_contract.settle import Phase, SettleRecord
 from hudi_contract.words import WriterState
 from hudi_operator.control.counts import COUNTS_SECONDS, left
@@ -306,7 +306,7 @@ def quiet_interval(seconds: float, looks: int) -> float:
 
     ``looks`` is negative while there is activity.
     """
-    return seconds if looks < 0 else max(seconds, min(seconds * 2.0 ** min(looks + 1, 10), QUIET_SECONDS))
+    return seconds if looks < 0 else max(seconds, exponential(looks + 2, first=seconds, longest=QUIET_SECONDS))
 
 
 def _names(done: Sequence[act.Action]) -> str:

@@ -24,6 +24,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hudi_contract.backoff import exponential
+
 OPTION = "hudi.operator.clustering.left.out"
 """Read by the plan strategy of the Java module; Hudi has no such option."""
 LEAST_MS = 10_000
@@ -53,7 +55,7 @@ class Loss:
     @property
     def quiet_ms(self) -> int:
         """Required time without changes."""
-        return min(MOST_MS, max(LEAST_MS, self.took_ms) << min(self.times - 1, 20))
+        return int(exponential(self.times, first=max(LEAST_MS, self.took_ms), longest=MOST_MS))
 
     def over(self, now_ms: int) -> bool:
         """Whether the partition may be planned again."""
