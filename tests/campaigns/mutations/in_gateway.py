@@ -881,7 +881,7 @@ IDENTITIES = (
         "metrics-are-everybodys",
         "F361",
         "whoever reaches the gateway's port reads its metrics and etcd's",
-        g("metrics", "Handler: a.guarded(handler)", "Handler: handler"),
+        g("metrics", "lookedAt(address, a.guarded(handler), log)", "lookedAt(address, handler, log)"),
         "tests/tiers/component/operator/test_dashboards.py::test_every_panel_shows_something",
     ),
     mutation(
