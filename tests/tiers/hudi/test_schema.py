@@ -13,10 +13,9 @@ from tests.support.oracle import not_seen
 pytestmark = pytest.mark.extra
 PLAIN = "id int, p string, v string, ts long"
 WIDE = PLAIN + ", c string"
-COMPARED = {
-    "rows": "rows are compared here, with their columns",
-    **not_seen("unique", "hudi-rs", "incremental", "overlap"),
-}
+ROWS = {"rows": "rows are compared here, with their columns"}
+COMPARED = {**ROWS, **not_seen("unique", "hudi-rs", "incremental", "overlap")}
+WIDER = {"hudi-rs": "hudi-rs reads no log files with a part of a struct that has become wider"}
 NON_BLOCKING = {
     "type": "MergeOnRead",
     "concurrency": {"mode": "NonBlocking"},
@@ -98,7 +97,7 @@ def test_a_long_write_that_brings_a_column_is_not_hidden_by_a_short_one(world: W
     assert set(content(table, "id", "c")[1]) == {(1, None), (2, "new"), (3, None), (4, None)}, (
         "the file group was written again, with its column"
     )
-    table.audited(None, without=COMPARED)
+    table.audited(None, without=ROWS)
 
 
 @pytest.mark.parametrize("kind", ["CopyOnWrite", "MergeOnRead"])
@@ -149,7 +148,7 @@ def test_a_column_becomes_wider_beside_a_writer_of_the_narrow_type(world: World,
     assert {row[0]: (tuple(row[5]), [tuple(part) for part in row[6]]) for row in found} == {
         key: (part, [part]) for key, part in parts.items()
     }
-    table.audited(None, without=COMPARED)
+    table.audited(None, without=ROWS | (WIDER if kind == "MergeOnRead" else {}))
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written(world: World, agent: Process) -> None:
