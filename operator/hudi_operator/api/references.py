@@ -26,6 +26,8 @@ No table may name either.
 """
 
 
+_CALLBACK = "spec.commitCallback.secretRef"
+"""The agent serves a table without this Secret, and mounts only its keys for callbacks."""
 OWN_SUFFIXES = (naming.SPARK_KEY_SUFFIX, naming.STORAGE_KEY_SUFFIX)
 
 
@@ -76,7 +78,7 @@ def of_table(table: TableSpec) -> tuple[Reference, ...]:
     if storage.service_account_name:
         found.append(Reference("spec.storage.serviceAccountName", Named(ACCOUNT, storage.service_account_name)))
     if table.callback is not None and table.callback.secret:
-        found.append(Reference("spec.commitCallback.secretRef", Named(SECRET, table.callback.secret), optional=True))
+        found.append(Reference(_CALLBACK, Named(SECRET, table.callback.secret), optional=True))
     found.extend(_pulled_with(table.image_pull_secrets))
     found.extend(each for where, settings in templated(table) for each in _of_template(where, settings))
     return tuple(found)
@@ -136,9 +138,10 @@ def problem(
         if consent is None:
             return f"{field}: it is not known yet whether {named.kind} {named.name} allows this HudiTable"
         if not consent.exists:
-            if optional:
+            if optional and (rule != "Required" or field == _CALLBACK):
                 continue
-            return f"{field}: {named.kind} {named.name} does not exist"
+            why = ", so its owner has not allowed this HudiTable, and a kubelet mounts it as soon as it does"
+            return f"{field}: {named.kind} {named.name} does not exist{why if optional else ''}"
         if consent.tables is None and rule == "Optional":
             continue
         said = f"allows only {', '.join(consent.tables) or 'none'}" if consent.tables is not None else "allows no table"

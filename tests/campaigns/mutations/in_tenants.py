@@ -1155,6 +1155,13 @@ TENANTS = (
         "tests/tiers/unit/adapters/test_http_limits.py::test_who_has_most_gives_way_when_all_are_taken",
     ),
     mutation(
+        "an-optional-secret-needs-nobodys-consent",
+        "F655",
+        "a kubelet mounts a Secret that comes later, and its owner has not allowed the table",
+        o("api/references", 'if optional and (rule != "Required" or field == _CALLBACK):', "if optional:"),
+        "tests/tiers/unit/plan/test_launch.py::test_an_optional_secret_of_a_template_waits_for_its_owner",
+    ),
+    mutation(
         "a-request-goes-to-the-pod-that-sends-it",
         "F654",
         "an address in a spec reaches what listens in the agent's own pod",

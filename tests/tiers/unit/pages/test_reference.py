@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from hack.sbom import licences
 
-from tests.campaigns.pages import api, chart_values, conditions
+from tests.campaigns.pages import api, chart_values, conditions, findings
 from tests.support import ROOT, crds
 
 LIST = ROOT / "tests/tiers/unit/contract/public-names.txt"
 PAGES: dict[str, tuple[Path, Callable[[], str]]] = {
     **{f"api {plural}": (api.page_of(plural), lambda plural=plural: api.page(plural)) for plural in api.KINDS},
     "conditions": (conditions.PAGE, conditions.page),
+    "findings": (findings.PAGE, findings.page),
     "chart_values": (chart_values.PAGE, chart_values.page),
     "chart_values of the packaged chart": (chart_values.README, chart_values.readme),
 }

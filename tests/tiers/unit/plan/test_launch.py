@@ -331,6 +331,17 @@ def test_a_secret_without_which_pods_start_may_be_missing() -> None:
         assert (word in found) if word else not found
 
 
+def test_an_optional_secret_of_a_template_waits_for_its_owner() -> None:
+    """F655: a kubelet mounts it when it comes, and asks nobody."""
+    field = "spec.driver.podTemplate.spec.volumes[keys]"
+    named = [references.Reference(field, Named("Secret", "keys"), optional=True)]
+    gone = {Named("Secret", "keys"): Consent(exists=False)}
+    found = references.problem(named, gone, spec(), REQUIRED.by_kind)
+    assert found.startswith(f"{field}: Secret keys does not exist, so its owner has not allowed this HudiTable")
+    optional = ConsentConfig(secrets="Optional", service_accounts="Optional")
+    assert not references.problem(named, gone, spec(), optional.by_kind)
+
+
 def test_rules_of_an_installation() -> None:
     table = spec(storage=STORAGE)
     silent = {SECRET: Consent(True), ACCOUNT: Consent(True)}
