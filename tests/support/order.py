@@ -2,9 +2,10 @@
 
     python -m pytest -p tests.support.order --oldest-first FILE tests/tiers/component/crds
 
-FILE holds the last results (docs/results/raw/last-run/component.json). The files whose tests were
-seen longest ago come first, then those that take least: tests that a run that is cut off has not
-shown are shown by the next one.
+FILE holds the last results (docs/results/raw/last-run/component.json). The files that show an
+invariant come first, so that a run that is cut off shows these. Then come those whose tests were
+seen longest ago, and of these the ones that take least: tests that one run has not shown are shown
+by the next one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.evidence.invariants import INVARIANTS
 
 UNKNOWN_SECONDS = 60.0
 """Assumed for a test that was not measured: about as long as a test of one writer takes."""
@@ -46,25 +49,29 @@ def _last(results: Results, file: str, name: str) -> Mapping[str, Any]:
     return group.get(name) or group.get("*") or {}
 
 
+OF_INVARIANTS = frozenset(test.partition("::")[0] for tests in INVARIANTS.values() for test in tests)
+"""Files with tests of invariants."""
+
+
 def longest_first(tests: Tests, results: Results) -> list[str]:
-    """The files of tests, by the sum of the seconds of these tests.
+    """The files of tests, those of invariants first, then by the sum of the seconds of these tests.
 
     Files that take equally long stay in the order that they have.
     """
     sums = _seconds(tests, results)
-    return sorted(sums, key=lambda file: -sums[file])
+    return sorted(sums, key=lambda file: (file not in OF_INVARIANTS, -sums[file]))
 
 
 def oldest_first(tests: Tests, results: Results) -> list[str]:
-    """The files of tests, by the day of the oldest result of these tests, then the shortest first.
+    """The files of tests, those of invariants first, then by the day of the oldest result.
 
-    A test without a result is the oldest.
+    The shortest of a day come first. A test without a result is the oldest.
     """
     sums, days = _seconds(tests, results), dict[str, str]()
     for file, name in tests:
         day = str(_last(results, file, name).get("at", ""))[: len("2026-01-01")]
         days[file] = min(day, days.get(file, day))
-    return sorted(sums, key=lambda file: (days[file], sums[file]))
+    return sorted(sums, key=lambda file: (file not in OF_INVARIANTS, days[file], sums[file]))
 
 
 def file_of(item: pytest.Item) -> str:

@@ -36,11 +36,21 @@ def test_the_stored_results_of_each_tier_decide() -> None:
     for tier in ("component", "hudi"):
         stored = order.stored(evidence.RAW / "last-run" / f"{tier}.json")
         tests = [(file, name) for file, group in stored.items() for name in group]
-        for file in (min(stored), max(stored)):
+        for file in (min(stored.keys() - order.OF_INVARIANTS), max(stored.keys() - order.OF_INVARIANTS)):
             old = {name: {**said, "at": DAY.format(0)} for name, said in stored[file].items()}
             of_the_file = [(file, f"test_{name}" if name == "*" else name) for name in stored[file]]
             others = [(one, name) for one, name in tests if one != file]
-            assert order.oldest_first([*others, *of_the_file], {**stored, file: old})[0] == file, tier
+            found = order.oldest_first([*others, *of_the_file], {**stored, file: old})
+            assert next(one for one in found if one not in order.OF_INVARIANTS) == file, tier
+
+
+def test_files_that_show_an_invariant_come_first() -> None:
+    """A run that is cut off has shown these."""
+    shown = min(order.OF_INVARIANTS)
+    tests, results = [("never", "t"), (shown, "t")], {shown: {"t": {"at": DAY.format(9), "seconds": 1.0}}}
+    assert order.oldest_first(tests, results) == [shown, "never"]
+    assert order.longest_first(tests, results) == [shown, "never"]
+    assert any("/hudi/test_agent.py" in file for file in order.OF_INVARIANTS)
 
 
 def test_results_are_those_that_are_stored(tmp_path: Path) -> None:
