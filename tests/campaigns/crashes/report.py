@@ -135,7 +135,7 @@ def _row(case: Case) -> str:
 def page(codes: Sequence[JsonDict]) -> str:
     """The whole page, of what is known of each code, the newest first."""
     newest, *others = codes
-    runs = f"{newest['total'][1]} of {newest['total'][0]} cases of the newest code"
+    runs = f"{newest['total'][1]} of {newest['total'][0]} cases of {newest['code']}, the newest code that was run"
     runs += "".join(f", {one['total'][1]} of {one['total'][0]} of {one['code']}" for one in others)
     commits = {commit: days for one in codes for commit, days in one["commits"].items()}
     left = "; ".join(f"of {one['code']} {one['left_out']}" for one in codes)

@@ -29,7 +29,7 @@ PAGE = evidence.ROOT / "docs" / "results" / "shown.md"
 RFC = evidence.ROOT / "docs" / "design" / "rfc-22.md"
 BY_HAND = {"faults": "make faults", "make": "a command of its own", "tests/campaigns/matrix": "make matrix"}
 """Words that name no test of a tier, and how what they name is run."""
-ELSEWHERE = {"make demo": ("README", "one run of 2026-11-22, of earlier code")}
+ELSEWHERE = {"make demo": ("README", "one run of 2026-12-01, of ab6da290")}
 """Evidence and last result of such a word, where it has no page of results."""
 STORES = {"hdfs": "HDFS", "gcs": "GCS"}
 """Fixtures by which a test of the hudi tier has its table in another store than S3."""

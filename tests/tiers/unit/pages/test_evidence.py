@@ -259,7 +259,6 @@ SEEN_BY_HAND = {
     "docs/design/findings.md": "reasons, which no claim rests on",
     "docs/design/identities.md": "a comparison that led to a decision, with its date",
     "docs/design/protocol.md": "reasons of rules; its head says what the words mean",
-    "docs/design/rfc-22.md": "says that it was not kept",
     "docs/design/testing.md": "says what was not kept",
     "docs/results/README.md": "says what was not kept",
     "docs/use/indexes.md": "the record index, which is refused",

@@ -162,7 +162,7 @@ def test_a_command_without_a_page_of_results_says_where_it_is_told() -> None:
     lines = [line for line in shown.page().splitlines() if "`make demo`" in line]
     assert lines
     assert all(
-        line.endswith("| README | a command of its own | one run of 2026-11-22, of earlier code |") for line in lines
+        line.endswith("| README | a command of its own | one run of 2026-12-01, of ab6da290 |") for line in lines
     )
 
 
