@@ -138,7 +138,7 @@ def test_no_two_records_of_a_program_are_one(world: World, agent: Process) -> No
         ["Row(id='1', v='2,w:3', d=0.0, p='a')", "Row(id='1', v='2', d=1.0, p=None)"]
     )
     program.end()
-    table.audited(None, without=UNSEEN)
+    table.audited(None, without=ROWS)
 
 
 @pytest.mark.extra
