@@ -647,7 +647,7 @@ topologySpreadConstraints:
 {{/* The settings of config.yaml whose change needs a restart: all but those that the operator reads again. */}}
 {{- define "hudi-operator.fixedConfig" -}}
 {{- $config := (include (print $.Template.BasePath "/config.yaml") . | fromYaml) }}
-{{- omit (index $config.data "config.yaml" | fromYaml) "allowedSchemes" "pathPrefixes" "allowedImages" "consent" "options" "agent" "imagePullPolicy" "networkPolicies" "driverAnnotations" "agentAnnotations" "tmpSizeLimit" "userIds" | toJson }}
+{{- omit (index $config.data "config.yaml" | fromYaml) "allowedSchemes" "pathPrefixes" "storeEndpoints" "allowedImages" "consent" "options" "agent" "imagePullPolicy" "networkPolicies" "driverAnnotations" "agentAnnotations" "tmpSizeLimit" "userIds" | toJson }}
 {{- end }}
 
 {{/* The budget of evictions of a component's pods: (list . "gateway" NAME OWN). */}}

@@ -186,6 +186,10 @@ class OperatorConfig:
     """Namespace to allowed path prefixes, ``*`` for those that are not listed; without ``*`` these
     may use any path. The prefix ``*`` allows any path.
     """
+    store_endpoints: tuple[str, ...] = ("*",)
+    """Stores of tables inside a prefix that several namespaces may use: endpoints of S3, ``cloud``
+    for tables that name none, ``*`` for any.
+    """
     allowed_images: tuple[str, ...] = ("*",)
     """Images that a HudiTable may name beside ``spark_image``; a final ``*`` matches anything."""
     maven_mirror: str = ""
@@ -243,6 +247,7 @@ class OperatorConfig:
                 ns: _strings({ns: items}, ns, (), "pathPrefixes")
                 for ns, items in _mapping(data.get("pathPrefixes"), "pathPrefixes").items()
             },
+            store_endpoints=_strings(data, "storeEndpoints", cls.store_endpoints, "config"),
             option_patterns=_strings(_mapping(data.get("options"), "options"), "allow", (), "options"),
             agent=_check_agent(AgentConfig(**_section(data, "agent", AgentConfig))),
             watch_namespaces=_strings(data, "watchNamespaces", (), "config"),
@@ -267,6 +272,7 @@ class OperatorConfig:
 RELOADED: Mapping[str, str] = {
     "allowed_schemes": "allowedSchemes",
     "path_prefixes": "pathPrefixes",
+    "store_endpoints": "storeEndpoints",
     "allowed_images": "allowedImages",
     "consent": "consent",
     "option_patterns": "options",
@@ -300,6 +306,7 @@ _TOP = [
     "imagePullPolicy",
     "allowedSchemes",
     "pathPrefixes",
+    "storeEndpoints",
     "allowedImages",
     "mavenMirror",
     "consent",

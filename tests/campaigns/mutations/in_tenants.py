@@ -1155,6 +1155,20 @@ TENANTS = (
         "tests/tiers/unit/adapters/test_http_limits.py::test_who_has_most_gives_way_when_all_are_taken",
     ),
     mutation(
+        "any-store-is-the-path",
+        "F657",
+        "a path is taken by who reaches one of the same name at a store of its own",
+        o("plan/gate/stalled", "    _path_is_not_allowed,\n    _store_is_another,\n", "    _path_is_not_allowed,\n"),
+        "tests/tiers/unit/plan/gate/test_trial.py::test_another_store_under_the_same_name_is_not_the_path",
+    ),
+    mutation(
+        "any-option-of-a-store-is-harmless",
+        "F657",
+        "a bucket's own endpoint, a proxy or an access point lead to another store",
+        o("api/storage_options", "name == _TLS or not _HARMLESS.fullmatch(name)", "name == _TLS"),
+        "tests/tiers/unit/api/test_storage_options.py::test_what_may_name_another_store",
+    ),
+    mutation(
         "an-optional-secret-needs-nobodys-consent",
         "F655",
         "a kubelet mounts a Secret that comes later, and its owner has not allowed the table",

@@ -9,10 +9,19 @@ from dataclasses import dataclass
 
 from hudi_contract import naming
 from hudi_contract.words import AgentError, GateState
-from hudi_operator.api import bootstrap, callback, catalog, metadata_table, options, paths, services
+from hudi_operator.api import (
+    bootstrap,
+    callback,
+    catalog,
+    metadata_table,
+    options,
+    paths,
+    services,
+    storage_options,
+)
 from hudi_operator.api.spec import TableSpec
 from hudi_operator.model.config import OperatorConfig
-from hudi_operator.plan.core import launch
+from hudi_operator.plan.core import launch, trial
 from hudi_operator.plan.core.checks import Chain
 from hudi_operator.plan.core.view import View
 from hudi_operator.plan.gate import adoption, gate, taking_over, trust, turns
@@ -124,8 +133,26 @@ def _option_is_not_allowed(o: _Object) -> Stall | None:
     return _stall("OptionNotAllowed", options.table_problem(o.table, o.config.option_patterns))
 
 
+def _store_is_another(o: _Object) -> Stall | None:
+    """Of a path that other namespaces may use, too: whoever reaches it at the store has it."""
+    if not trial.shared(o.table, o.config):
+        return None
+    allowed, agent = o.config.store_endpoints, o.table.agent
+    found = storage_options.elsewhere(o.table.storage.options, o.table.canonical_path, allowed)
+    if not found and storage_options.ANY not in allowed and agent is not None:
+        spec = agent.pod.pod_template.get("spec")
+        found = (
+            "spec.agent.podTemplate.spec.dnsConfig: names of stores are not for a HudiTable to resolve inside a prefix "
+            "that several namespaces may use (config.storeEndpoints)"
+            if isinstance(spec, dict) and spec.get("dnsConfig")
+            else ""
+        )
+    return _stall("OptionNotAllowed", found)
+
+
 OBJECT: Chain[_Object, Stall] = Chain(
     _path_is_not_allowed,
+    _store_is_another,
     _lock_is_wrong,
     _services_are_wrong,
     _bootstrap_is_wrong,

@@ -19,6 +19,7 @@ OTHER = OperatorConfig.from_dict(
         "imagePullPolicy": "Always",
         "allowedSchemes": ["gs"],
         "pathPrefixes": {"a": ["s3a://b/"]},
+        "storeEndpoints": ["cloud"],
         "allowedImages": ["x"],
         "consent": {"secrets": "Required"},
         "consentBinding": {"role": "r", "serviceAccount": "s", "namespace": "n"},

@@ -169,6 +169,28 @@ def test_the_owner_waits_for_nobody(crash_every: int) -> None:
     assert not world.keys_of("squatter")
 
 
+def test_another_store_under_the_same_name_is_not_the_path() -> None:
+    """F657: its agent would reach the path there."""
+    world = Tenants()
+    world.config = replace(SHARED, store_endpoints=("https://s3.example.com",))
+    world.begin("liar", reach=("liar", "owner"))
+    world.tables["liar"]["spec"]["storage"] = {"options": {"fs.s3a.endpoint": "http://minio.liar.svc"}}
+    world.pass_seconds(30)
+    assert world.owners == []
+    world.add("owner")
+    world.tables["owner"]["spec"]["storage"] = {"options": {"fs.s3a.endpoint": "https://s3.example.com/"}}
+    world.pass_seconds(30)
+    assert world.owners == ["owner"]
+    assert world.is_true(world.tables["owner"], "Ready")
+    assert world.reason("liar", "Stalled") == "OptionNotAllowed"
+    world.tables["liar"]["spec"] |= {
+        "storage": {"options": {"fs.s3a.endpoint": "https://s3.example.com"}},
+        "agent": {"podTemplate": {"spec": {"dnsConfig": {"nameservers": ["10.0.0.9"]}}}},
+    }
+    world.look("liar")
+    assert "dnsConfig" in str(world.condition(world.tables["liar"], "Stalled")["message"])
+
+
 def test_of_two_that_reach_the_path_one_has_it() -> None:
     world = Tenants()
     world.begin("one", "two", reach=("one", "two"))
