@@ -177,18 +177,19 @@ def test_another_store_under_the_same_name_is_not_the_path() -> None:
     world.tables["liar"]["spec"]["storage"] = {"options": {"fs.s3a.endpoint": "http://minio.liar.svc"}}
     world.pass_seconds(30)
     assert world.owners == []
-    world.add("owner")
-    world.tables["owner"]["spec"]["storage"] = {"options": {"fs.s3a.endpoint": "https://s3.example.com/"}}
-    world.pass_seconds(30)
-    assert world.owners == ["owner"]
-    assert world.is_true(world.tables["owner"], "Ready")
     assert world.reason("liar", "Stalled") == "OptionNotAllowed"
     world.tables["liar"]["spec"] |= {
         "storage": {"options": {"fs.s3a.endpoint": "https://s3.example.com"}},
         "agent": {"podTemplate": {"spec": {"dnsConfig": {"nameservers": ["10.0.0.9"]}}}},
     }
-    world.look("liar")
+    world.pass_seconds(30)
+    assert world.owners == []
     assert "dnsConfig" in str(world.condition(world.tables["liar"], "Stalled")["message"])
+    world.add("owner")
+    world.tables["owner"]["spec"]["storage"] = {"options": {"fs.s3a.endpoint": "https://s3.example.com/"}}
+    world.pass_seconds(30)
+    assert world.owners == ["owner"]
+    assert world.is_true(world.tables["owner"], "Ready")
 
 
 def test_of_two_that_reach_the_path_one_has_it() -> None:
