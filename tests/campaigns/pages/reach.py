@@ -60,6 +60,7 @@ GATEWAY_METRICS = f"{COMPONENT}/test_dashboards.py::test_every_panel_shows_somet
 PATHS = f"{UNIT}/plan/writers/test_source_tables.py::test_files_are_held_to_the_rules_for_tables"
 CONSENT = f"{UNIT}/plan/test_launch.py::test_without_it_nothing_is_made"
 FINALIZER = f"{CRDS}/test_policies.py::test_the_operator_takes_the_finalizer_off"
+STORES = f"{UNIT}/plan/gate/test_trial.py::test_another_store_under_the_same_name_is_not_the_path"
 TRIAL, TURNS = f"{UNIT}/plan/gate/test_trial.py", f"{UNIT}/plan/gate/test_turns.py"
 CATALOG_FIELDS = f"{CRDS}/test_catalogs.py::test_a_refusal_names_field_value_and_rule"
 CATALOG_ADDRESSES = (
@@ -165,9 +166,11 @@ CELLS: dict[str, dict[str, Cell]] = {
         ),
         AUTHOR: cell(
             "through the spec what the operator decides. A path that other namespaces may use, too, is had by who "
-            "reaches it; one of its own namespace alone for the time of a try",
+            "reaches it, at a store of its own choice unless `config.storeEndpoints` lists them; one of its own "
+            "namespace alone for the time of a try",
             DECISION,
             TRIAL,
+            STORES,
             TURNS,
         ),
         DRIVER: cell(
