@@ -34,6 +34,7 @@ DRIVER, INC = Pod("ours", "load-7df5b65f-1", "uid-driver"), "11111111-aaaa"
 LIFE = timedelta(days=7)
 LEFT = timedelta(seconds=30)
 """Enough to start everything and connect."""
+HEARTBEAT_LOST = 16
 SILENCE_SECONDS = 10.0
 """A writer halts when it has not heard of etcd for `lock.silenceSeconds`, at least this long."""
 
@@ -299,3 +300,27 @@ def test_a_jvm_with_the_lock_goes_on_when_they_are_renewed_in_time(sessions: Cal
     assert "halted" not in scene.lost()
     scene.nobody_was_in_between()
     print(f"LOST {took:.1f} s after it was cut off; goes on {back:.1f} s after the renewal")
+
+
+def test_a_jvm_with_the_lock_ends_when_they_are_not_renewed_in_time(sessions: Callable[[int], Sessions]) -> None:
+    """Its lock stays: whether it has ended is for the operator to prove, and nobody publishes until
+    then.
+    """
+    scene = sessions(int(SILENCE_SECONDS))
+    inc = scene.lost()["inc"]
+    since = scene.cut_with_the_lock()
+    wait_for("it has halted", lambda: scene.lost().get("halted") == HEARTBEAT_LOST, seconds=6 * SILENCE_SECONDS)
+    took = time.monotonic() - since
+    commits, others = scene.lost()["commits"], scene.kept.writers()["kept"]["commits"]
+    published = scene.holds()
+    renew(scene.etcd, now=datetime.now(tz=UTC))
+    wait_for("a gateway shows the renewed one", lambda: connects(scene.gateway))
+    time.sleep(2 * LEASE_SECONDS)
+    lock = scene.lock()
+    assert lock is not None
+    assert lock["inc"] == inc, "a lease frees no lock"
+    assert scene.lost()["halted"] == HEARTBEAT_LOST, "who has ended does not come back"
+    assert (scene.lost()["commits"], scene.kept.writers()["kept"]["commits"]) == (commits, others)
+    assert scene.holds() == published
+    assert "halted" not in scene.kept.writers()["kept"], "it waits, and lives"
+    print(f"ended {took:.1f} s after it was cut off")
