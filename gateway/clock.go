@@ -77,7 +77,7 @@ func newClocks(api func(context.Context) (time.Time, error)) *clocks {
 // errNoDate: what the API server's clock says is not known now.
 var errNoDate = errors.New("the API server does not say what time it is")
 
-// said notes a date of the API server's that took so long to come. It is what its clock says at most: a
+// said records a date from the API server, and how long the answer took. It bounds the server's clock: a
 // date has no fractions of a second, and the answer was on its way.
 func (c *clocks) said(date time.Time, took time.Duration) {
 	c.mu.Lock()
@@ -145,8 +145,8 @@ func (c *clocks) isFresh() bool { return !c.heard.IsZero() && c.now().Sub(c.hear
 
 func (c *clocks) isAway() bool { return !c.failed.IsZero() && c.now().Sub(c.failed) < noAPITimeFor }
 
-// latest is what the API server says, as far as that follows from its last answer; nobody waits. An old
-// answer is replaced by the next one. It accuses nobody: see apiTimeFor.
+// latest is the API server's time, derived from its last answer without waiting. An old answer is replaced
+// by the next one. It is never used to refuse a request: see apiTimeFor.
 func (c *clocks) latest() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,10 +14,9 @@ import (
 
 // listener bounds the connections of one address and of all of them.
 //
-// An address with as many as it may have gets no further one. When there are as many as there may be,
-// the address that has most of them loses its newest one to any that has clearly fewer: who opens many
-// pays for them, and who has one or two gets in. grpc counts no connection before it has been accepted
-// here, and TLS has not begun.
+// An address at its limit gets no further connection. When the total limit is reached, the address with the
+// most connections loses its newest one to an address that has clearly fewer, so an address with one or two
+// connections can always connect. This happens before TLS begins and before grpc counts the connection.
 type listener struct {
 	net.Listener
 	ofAddress, ofAll int

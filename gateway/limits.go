@@ -30,7 +30,7 @@ type limits struct {
 	users map[string]*usage
 	held  int64         // bytes of answers that are reserved
 	freed chan struct{} // closed when some are given back
-	// Ends connections whose clients do not read, as long as that is needed; nil: there are none.
+	// Closes connections of clients that do not read, while memory is needed; nil: there are none.
 	giveWay func(needed func() bool)
 }
 
@@ -77,14 +77,14 @@ const (
 	freeLeases, leasesPerTable, leasesOfTable = 64, 8, 2000
 	// A waiter watches the lock and the ticket before its own, each on a stream; a heartbeat is one, too.
 	freeStreams, streamsPerTable, streamsOfTable = 64, 8, 2000
-	// On one connection, which has all that a process asks for: as many as a pod of 248 tables may have open.
-	// A stranger has none, and a pod as many as it may, on however many connections.
+	// Streams of one connection, which carries all requests of a process: enough for a pod with 248 tables.
+	// A client without a token has none. The limit of a pod holds for all of its connections together.
 	streamsOfConnection = 2048
 	// Calls with one message, which grpc holds before it is looked at: as many of a pod as it has streams.
 	callsOfTable                          = 400
 	streamsPerSecond, leaseCallsPerSecond = 1000, 600
 	readPerSecond, burstRead              = 16 << 20, 128 << 20
-	// A table may cost as much as so many of its pods that ask for all that they may.
+	// Limit of a table, as a multiple of the limit of one pod.
 	podsPerTable  = 5
 	watchesOfPods = 32
 	// So many operations or comparisons cost as much as a request with one.
@@ -196,7 +196,7 @@ func (l *limits) told(p payer, bytes int) error {
 	return nil
 }
 
-// tells says whether a refusal is logged: somebody who is refused all the time fills no log.
+// tells reports whether to log a refusal. Logging is rate limited for each client.
 func (l *limits) tells(who string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// ---- what clients have sent and nobody has read yet: grpc holds it, whoever's it is
+// ---- data that clients have sent and that was not read yet: grpc buffers it for every client
 
 // crowd knows how much this process holds for each connection of what its client has sent. When the
 // process comes close to the end of its memory, the namespace that has most loses connections: limits of
@@ -76,7 +76,7 @@ const (
 	readBytes    = 16 << 10
 	reliefPause  = 100 * time.Millisecond
 	collectPause = 500 * time.Millisecond
-	// So long an answer may wait for its client to read it.
+	// Maximum time that an answer waits for its client.
 	answerTime    = 30 * time.Second
 	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
@@ -332,8 +332,9 @@ func (c *client) ofAnswers() weight {
 	return weight{}
 }
 
-// heaviest is who has most that is not read, or, where nobody has any, who holds most; the connection of
-// theirs that has most; and the weights of them, of that connection and of all.
+// heaviest returns the owner with the most unread bytes; if no owner has any, the one that holds the most.
+// It also returns that owner's largest connection, and the weights of the owner, of that connection and of
+// all.
 func (c *crowd) heaviest(weigh func(*client) weight) (who string, most *client, theirs, own, all weight) {
 	more := func(a, b weight) bool { return a.unread > b.unread || (a.unread == b.unread && a.held > b.held) }
 	of, one, largest := map[string]weight{}, map[string]*client{}, map[string]weight{}
@@ -353,9 +354,9 @@ func (c *crowd) heaviest(weigh func(*client) weight) (who string, most *client, 
 	return who, one[who], heaviest, largest[who], all
 }
 
-// relieve closes connections until so many bytes are free; it returns how many it could find. Where all
-// that was sent is far less, that is not the reason, and nobody gives way. What is freed is an estimate:
-// before somebody gives way who has nothing that is not read, the caller looks again.
+// relieve closes connections until so many bytes are free; it returns how many it could free. If clients
+// have sent far less than that, they are not the cause and no connection is closed. The amount is an
+// estimate: before it closes a connection without unread data, the caller measures again.
 func (c *crowd) relieve(bytes int64) (freed int64) {
 	for freed < bytes {
 		who, most, theirs, own, all := c.heaviest((*client).ofMessages)

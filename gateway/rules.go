@@ -600,7 +600,7 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 	if err != nil {
 		return err
 	}
-	if !r.contract.named(kind, name) { // a key that nobody knows is read and deleted by nobody
+	if !r.contract.named(kind, name) { // an unknown key would never be read or deleted
 		return denied("%q: no %s has this name", clip(put.Key), kind)
 	}
 	if put.IgnoreValue || put.IgnoreLease {
@@ -635,7 +635,7 @@ func (r *rules) put(ctx context.Context, s subject, put *pb.PutRequest, in branc
 		if value.Inc != name || value.Role != have.role || !value.of(s) {
 			return denied("registration %q: inc, role, attempt, namespace, pod and podUID must be those of pod %s/%s (%s), role %s", put.Key, s.namespace, s.pod, s.uid, have.role)
 		}
-		// The operator asks the API server for that node, and takes what happens to it for what happens to the pod.
+		// The operator asks the API server for that node, and treats its state as evidence about the pod.
 		if s.node != "" && value.Node != s.node {
 			return denied("registration %q: node must be %q, where pod %s/%s runs, and not %q", put.Key, s.node, s.namespace, s.pod, clip([]byte(value.Node)))
 		}

@@ -15,13 +15,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ---- settle records: the operator deletes the pods that one names and takes its proofs for death, so an
-// agent changes no more of it than what it did itself
+// ---- settle records: the operator deletes the pods that a record names and accepts its proofs of death.
+// Therefore an agent may change only the parts that describe its own work.
 
-// settledBy says whether an agent may put the record of an instant with this owner. The operator takes
-// whoever owns an instant for an incarnation that lived, and waits for a proof of its death. So the owner
-// of a record that stands stays, and a new one is the agent's own, or of a dead owner: one that the operator
-// settles, or that is known to have given this instant up.
+// settledBy says whether an agent may put the record of an instant with this owner. The operator treats the
+// owner of an instant as an incarnation that lived, and waits for a proof of its death. Therefore the owner
+// of an existing record cannot change. A new record names the agent itself or a dead owner: one that the
+// operator settles, or that is known to have given this instant up.
 func (r *rules) settledBy(ctx context.Context, table string, key []byte, instant, inc string, own func() error) error {
 	answers, err := r.read(ctx,
 		&pb.RangeRequest{Key: key},
@@ -36,7 +36,7 @@ func (r *rules) settledBy(ctx context.Context, table string, key []byte, instant
 		case err == nil && told["inc"] == inc:
 			return nil
 		case err == nil && told["claimedBy"] == inc && inc != "":
-			return own() // who has claimed an instant gives it up as its own
+			return own() // an agent may give up an instant that it has claimed
 		}
 		return denied("%q: the owner of a recorded instant stays, until who has claimed it gives it up", key)
 	}

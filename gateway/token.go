@@ -22,8 +22,8 @@ import (
 // Algorithms with which an API server may sign tokens; symmetric ones and `none` are not among them.
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256}
 
-// maxTokenLife is twice what the operator's pods ask the kubelet for. Somebody who may ask the API
-// server for tokens of an account gets none that outlives its pod by more.
+// maxTokenLife is twice what the operator's pods ask the kubelet for. A token that somebody requests from
+// the API server directly cannot outlive its pod by more.
 const maxTokenLife = 2 * time.Hour
 
 // clockLeeway is what the clocks of the API server and of this host may differ.

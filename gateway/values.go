@@ -45,8 +45,8 @@ func registrationIn(value []byte) (told registration, err error) {
 	return told, nil
 }
 
-// plain says whether every reader understands a value in the same way: JSON in UTF-8, no name twice in
-// one object, not so deep, no number so long and not so many elements that a reader gives up.
+// plain says whether every reader understands a value in the same way: JSON in UTF-8 without duplicate names
+// in an object, with bounded depth, length of numbers and number of elements.
 func plain(value []byte) error {
 	if !utf8.Valid(value) || !json.Valid(value) {
 		return errors.New("no JSON in UTF-8")

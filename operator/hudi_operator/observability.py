@@ -87,12 +87,11 @@ def configure_from_environment() -> None:
 
 
 class Limited(ThreadingMixIn, BaseServer):
-    """Bounds what those who reach a port cost: connections, their time, and bytes of a request.
+    """Limits connections, their time and the size of requests, before any authentication.
 
-    Each connection has a thread, and nobody has shown yet who they are. When there are as many as
-    there may be, the address with most of them loses its newest one to an address that has clearly
-    fewer, so a kubelet and Prometheus get in. The gateway's rule is the same
-    (`gateway/connections.go`).
+    Each connection has a thread. When the total limit is reached, the address with the most
+    connections loses its newest one to an address that has clearly fewer, so that a kubelet and
+    Prometheus can connect. The gateway has the same rule (`gateway/connections.go`).
     """
 
     of_address, of_all = 16, 64
