@@ -21,7 +21,7 @@ UNKNOWN = 2
 """Exit code when nothing is violated, and something could not be checked."""
 INTERRUPTED = 130
 KEPT_SECONDS = 600
-"""A Job that this program could not delete, because it was killed, goes so long after its end."""
+"""Time to live of the Job after its end, in case this program is killed before it deletes it."""
 _DEFAULT_USER = {"runAsNonRoot": True, "runAsUser": 185, "runAsGroup": 0, "fsGroup": 185}
 _FROM_THE_OPERATORS_POD = ("securityContext", "nodeSelector", "tolerations", "imagePullSecrets")
 _ETCD = "HUDI_OPERATOR_ETCD_"

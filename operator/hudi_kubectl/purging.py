@@ -57,7 +57,7 @@ def purge(kubectl: Kubectl, screen: Screen, how: How, *, everywhere: bool) -> in
 def _left(kubectl: Kubectl, *, everywhere: bool) -> list[tuple[str, JsonDict]]:
     """Objects of the operator in namespaces without anything that may need them.
 
-    They are listed first: whoever begins to need them meanwhile is seen.
+    They are listed first, so that a new user of an object is noticed.
     """
     found = [(kind, one) for kind in KINDS for one in kubectl.objects(kind, everywhere=everywhere, selector=MANAGED)]
     needed = {

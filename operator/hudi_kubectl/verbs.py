@@ -648,7 +648,7 @@ def _awaited(table: Table) -> dict[str, tuple[str, str]]:
             found.setdefault(str(one["pod"]), ("", ""))
         for pod, uid, node in _NOT_PROVEN.findall(str(one.get("waitingFor") or "")):
             found[pod] = (uid, node)
-    # Some pods are of nobody who is settled (F613).
+    # Some pods belong to no incarnation that is being settled (F613).
     for pod, uid, node in _NOT_PROVEN.findall(str(table.condition("AwaitingProofOfDeath").get("message") or "")):
         found.setdefault(pod, (uid, node))
     return found

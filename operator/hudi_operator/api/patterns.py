@@ -1,4 +1,4 @@
-"""Regular expressions that users write: whether they are any.
+"""Validation of regular expressions that users write.
 
 They are compiled in the operator's only thread, and used elsewhere.
 """

@@ -1,9 +1,9 @@
-"""Which tables have keys in etcd, and a person's decision that those of one are nobody's.
+"""Tables with keys in etcd, and the deletion of a table's keys at a person's request.
 
 A deleted HudiTable leaves its gate: the marker in the table's folder names the lock authority that
-stands there, and another HudiTable of the path goes on with it. Nobody but a person knows that none
-will. Whether a HudiTable exists is not known here either: whoever asks compares
-(`kubectl hudi etcd tables`).
+stands there, and another HudiTable of the path goes on with it. Only a person can know that none
+will. Which HudiTables exist is not known here either: the caller compares (`kubectl hudi etcd
+tables`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGE = 20_000
 """Keys of one read: an answer has 64 MiB at most."""
 _AT_ONCE = 100
 _NOT_WHILE = (Kind.LOCK, Kind.WRITER, Kind.ALIVE, Kind.ADMIT, Kind.QUEUE, Kind.INSTANT)
-"""Kinds of keys of somebody who may still do something."""
+"""Kinds of keys that show a process that may still act."""
 _ID = re.compile(naming.TABLE_ID)
 
 

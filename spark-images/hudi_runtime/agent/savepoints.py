@@ -121,8 +121,8 @@ class Savepoints(TableTask):
     def _delete(self, request: UnsavepointRequest, records: Records) -> SavepointDone:
         """Delete a savepoint of this HudiTable.
 
-        Not one that another name of it keeps, nor one that somebody else has taken. Writers wait
-        for the lock meanwhile, so of all savepoints it is the only one that is read under it.
+        It keeps a savepoint that has another name, too, or that somebody else has taken. Writers
+        wait for the lock meanwhile, so no other savepoint is read under it.
         """
         others = records.other_agents(self.session.inc)
         if others:

@@ -21,8 +21,8 @@ from hudi_runtime.table import timeline as tl
 from hudi_runtime.table.hudi import SNAPSHOT, WriteInfo
 
 SAMPLE = 1000
-"""Rows that are looked at. Of two numbers of buckets each row tells with a chance of one half at
-least.
+"""Sample size. Each row distinguishes two numbers of buckets with a probability of at least one
+half.
 """
 SHOWN = 100
 """Characters of a key in a message."""

@@ -33,7 +33,7 @@ FOLDER = ".hudi-operator-trial"
 def reach(spark: SparkSession, path: str) -> None:
     """Read the table's properties if there is a table; create a file in its folder and delete it.
 
-    Whoever may only read a table does not keep its path from others. Raises the store's error.
+    Read-only access does not reserve the path. Raises the store's error.
     """
     storage = Storage(spark, path, settings=PROBE_SETTINGS)
     try:

@@ -320,9 +320,9 @@ _REDACTIONS: Sequence[tuple[re.Pattern[str], str]] = (
 def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Values of variables whose names suggest a secret, and all that comes from Secrets.
 
-    For mounted Secrets these are the current contents of their files. None of it may appear in a
-    message, nor a line of it, nor what a line or JSON within it gives to a name that suggests a
-    secret (F134, F192).
+    For mounted Secrets these are the current contents of their files. A message must
+    contain none of it: not the whole, not one of its lines, and no value inside it whose name
+    suggests a secret (F134, F192).
     """
     found = os.environ if environ is None else environ
     prefixes = tuple(filter(None, found.get(secret_names.PREFIXES, "").split(",")))

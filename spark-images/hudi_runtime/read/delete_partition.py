@@ -26,7 +26,7 @@ def found(rows: DataFrame, table: TableSpec, patterns: Sequence[str]) -> list[st
     """Names of the partitions of these rows that match one of the patterns.
 
     `rows`: the table's, with Hudi's own columns; without columns before its first commit. Raises
-    UserCodeError for a name that Hudi would take for those of others.
+    UserCodeError for a name that Hudi would read as a pattern.
     """
     if not rows.columns:
         return []

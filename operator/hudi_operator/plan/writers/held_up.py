@@ -28,7 +28,7 @@ class Wait:
     since_ms: int = 0
     """Begin of the wait, by the clock of the process that reports it; 0: not known."""
     counts: bool = False
-    """The time counts all the same; the attempt only is not stopped as long as it lasts."""
+    """The time counts towards the deadline, but the attempt is not stopped during the wait."""
     told: bool = False
     """Its end comes as an event."""
 

@@ -60,7 +60,7 @@ public final class GrpcEtcdClient implements EtcdClient {
     /** No lease has this id. */
     private static final long NONE = 0;
 
-    /** For so long others may wait behind a lease on the stream that all share. */
+    /** Maximum time that other leases wait on the stream that all share. */
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private static final Metadata.Key<String> HAS_LEADER =

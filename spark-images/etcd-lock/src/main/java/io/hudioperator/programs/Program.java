@@ -103,7 +103,7 @@ public final class Program {
         return new ProgramExit(code);
     }
 
-    /** Waits at most so long for its end. Returns whether it is over. */
+    /** Waits up to this long for its end. Returns whether it has ended. */
     public boolean isOver(long millis) throws InterruptedException {
         return over.await(millis, TimeUnit.MILLISECONDS);
     }
