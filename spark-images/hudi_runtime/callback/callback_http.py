@@ -3,9 +3,9 @@
 Time, addresses, no redirects, nothing secret in an error.
 
 The URL is user input. The request leaves from the agent's pod, in the user's own namespace and
-under its network policies. It never goes to this pod itself, to link-local addresses or to a
-cloud's metadata service, whatever the name resolves to at that moment. Other addresses of the node
-are addresses as any: network policies are about them.
+under its network policies. It never goes to loopback and link-local addresses or to a cloud's
+metadata service, whatever the name resolves to at that moment. Other addresses of the pod and of
+its node are addresses as any: network policies are about them.
 """
 
 from __future__ import annotations

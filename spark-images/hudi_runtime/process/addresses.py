@@ -40,22 +40,7 @@ def forbidden(address: Address) -> bool:
         or address.is_multicast
         or address.is_unspecified
         or address in _METADATA
-        or _own(address)
     )
-
-
-def _own(address: Address) -> bool:
-    """Whether it is an address of this machine or pod: what goes there would come from there.
-
-    Nothing is sent: the kernel chooses the way of a datagram when its socket is connected.
-    """
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as made:
-        try:
-            made.connect((str(address), 9))
-        except OSError:
-            return False
-        return ipaddress.ip_address(text((made.getsockname(),))) == address
 
 
 def resolved(host: str, port: int, *, refused: Callable[[Address], bool] = forbidden) -> list[tuple[Any, ...]]:
@@ -70,9 +55,7 @@ def resolved(host: str, port: int, *, refused: Callable[[Address], bool] = forbi
     except (OSError, UnicodeError) as error:
         raise NotResolved(f"the name {host} cannot be resolved") from error
     if any(refused(ipaddress.ip_address(text(info))) for info in found):
-        raise Refused(
-            f"{host} is this pod's own address, a link-local one or that of a metadata service: nothing is sent there"
-        )
+        raise Refused(f"{host} is a loopback or link-local address, or a metadata service: nothing is sent there")
     return list(found)
 
 

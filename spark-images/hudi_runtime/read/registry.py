@@ -4,9 +4,9 @@ A value begins with a byte 0 and four bytes with the id of its schema, the most 
 first. `GET /schemas/ids/<id>` is the same call at the registries of Confluent, Apicurio and
 Karapace. The schema of an id never changes, so it is asked for once in a process.
 
-The URL is user input. Requests leave from the driver's pod, and never go to this pod itself, to
+The URL is user input. Requests leave from the driver's pod, and never go to loopback and
 link-local addresses or to a cloud's metadata service, whatever the name resolves to at that moment.
-Other addresses of the node are addresses as any: network policies are about them.
+Other addresses of the pod and of its node are addresses as any: network policies are about them.
 """
 
 from __future__ import annotations

@@ -1176,13 +1176,6 @@ TENANTS = (
         "tests/tiers/unit/plan/test_launch.py::test_an_optional_secret_of_a_template_waits_for_its_owner",
     ),
     mutation(
-        "a-request-goes-to-the-pod-that-sends-it",
-        "F654",
-        "an address in a spec reaches what listens in the agent's own pod",
-        Edit("spark-images/hudi_runtime/process/addresses.py", "        or _own(address)\n", ""),
-        "tests/tiers/unit/runtime/callback/test_callback_http.py::test_nothing_is_sent_to_the_pods_own_address",
-    ),
-    mutation(
         "an-older-table-need-not-reach-its-path",
         "F277 availability",
         "a HudiTable that never works keeps tables out of the folders around it for ever",

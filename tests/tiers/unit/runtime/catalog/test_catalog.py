@@ -339,7 +339,7 @@ def test_what_is_connected_to_are_the_addresses_that_were_checked() -> None:
     for uri in found:
         host = uri.removeprefix("thrift://").rpartition(":")[0].strip("[]")
         assert ipaddress.ip_address(host).is_loopback
-    with pytest.raises(NotSynced, match="localhost is this pod's own address") as own:
+    with pytest.raises(NotSynced, match="localhost is a loopback or link-local address") as own:
         hive.checked(["thrift://192.0.2.7:9083", "thrift://localhost:9083"])
     assert own.value.reason == "AddressRefused"
     assert hive.checked(["thrift://no-such-name.invalid:9083", "thrift://192.0.2.7:9083"]) == [

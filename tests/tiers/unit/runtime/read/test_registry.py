@@ -110,7 +110,7 @@ def test_nobody_answers(server: Server) -> None:
 
 def test_the_pod_itself_is_not_asked(server: Server) -> None:
     server.answers = [(200, {"schema": '"int"'})]
-    with pytest.raises(UserCodeError, match=r"registry\.url: 127\.0\.0\.1 is this pod's own address"):
+    with pytest.raises(UserCodeError, match=r"registry\.url: 127\.0\.0\.1 is a loopback or link-local address"):
         schemas(KafkaRegistry(server.url), [1])
     assert server.paths == []
 
