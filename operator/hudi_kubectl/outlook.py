@@ -25,8 +25,8 @@ NOT_ASKED, UNTOLD = "not asked", "starts now or waits"
 UNKNOWN = (
     "the store: whether it is reached with these credentials, and what is at a path",
     "the data: whether rows fit the table",
-    "settings of the operator's chart: schemes and path prefixes, allowed images, additions to the allowed options, "
-    "the broker of storage credentials",
+    "settings of the operator's chart: schemes, path prefixes and stores, allowed images, additions to the allowed "
+    "options, the broker of storage credentials",
     "whether Secrets and ServiceAccounts exist, and whether their owners consent (hudioperator.io/allowed-tables)",
     "which restores (by nonce) and savepoints (by name) were carried out long ago: none is carried out again",
     "the operator itself: its rights in the namespace, its version, defects",

@@ -791,6 +791,7 @@ TABLES: dict[str, JsonDict] = {
 NOT_OF_A_SPEC = {
     "_object_is_wrong": "it asks OBJECT",
     "_image_is_not_allowed": "allowed images",
+    "_store_is_another": "path prefixes and stores",
     "_path_overlaps": "HudiTables of other namespaces",
     "_path_is_taken": "HudiTables of other namespaces",
     "_protocol_is_too_new": "told by the status",
