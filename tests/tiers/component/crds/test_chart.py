@@ -122,6 +122,7 @@ def test_the_configuration_is_what_the_operator_reads() -> None:
         "imagePullPolicy": "IfNotPresent",
         "allowedSchemes": ["s3a", "hdfs", "gs"],
         "pathPrefixes": {"a": ["s3a://x/"], "*": []},
+        "storeEndpoints": ["*"],
         "consent": {"secrets": "Required", "serviceAccounts": "Required"},
         "consentBinding": {
             "role": "hudi-operator-consent",
