@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedReader
 from pathlib import Path
-from socketserver import BaseServer, ThreadingMixIn
+from socketserver import BaseServer, StreamRequestHandler, ThreadingMixIn
 from typing import Any, cast
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
@@ -161,6 +161,17 @@ class _Head:
         return getattr(self._inner, name)
 
 
+class _Brief(StreamRequestHandler):
+    """Reads no more than a request's head needs, and waits for none of it for long."""
+
+    timeout = 5
+    """Seconds that a client may keep a thread waiting with each read."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = cast(BufferedReader, _Head(self.rfile))
+
+
 class _LimitedServer(Limited, ThreadingHTTPServer):
     """The server of probes."""
 
@@ -204,13 +215,7 @@ class Probes:
         """Serve on ``port`` (0 = a free one) from a thread; returns the server."""
         probes = self
 
-        class Handler(BaseHTTPRequestHandler):
-            timeout = 5
-
-            def setup(self) -> None:
-                super().setup()
-                self.rfile = cast(BufferedReader, _Head(self.rfile))
-
+        class Handler(_Brief, BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 status, text = probes.answer(self.path)
                 body = f"{text}\n".encode()
@@ -272,14 +277,7 @@ class _MetricsServer(Limited, ThreadingWSGIServer):
         LOG.debug("metrics: connection of %s failed", client_address, exc_info=True)
 
 
-class _MetricsHandler(WSGIRequestHandler):
-    timeout = 5
-    """Seconds that a client may keep a thread waiting with each read."""
-
-    def setup(self) -> None:
-        super().setup()
-        self.rfile = cast(BufferedReader, _Head(self.rfile))
-
+class _MetricsHandler(_Brief, WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Requests are not logged."""
 

@@ -197,15 +197,7 @@ class EtcdStore:
         operations = [rpc.get_prefix(control), rpc.get_prefix(table), rpc.get(pulse_key(self._prefix))]
         agents = (agent, *others) if agent else ()
         operations.extend(rpc.get(assignment_key(self._prefix, name, table_id)) for name in agents)
-        before = self._revisions.known()
-        answer = await self._send("read-table", rpc.txn_request([], operations), writes=False)
-        cluster_id = f"{answer.header.cluster_id:x}"
-        forgotten = self._revisions.judge(cluster_id, before, knows(answer, at=2))
-        groups: dict[str, Any] = {
-            "revision": answer.header.revision,
-            "cluster_id": cluster_id,
-            "forgotten": forgotten,
-        }
+        answer, groups = await self._read("read-table", operations, pulse=2)
         for stored, prefix, names in (
             (answer.responses[0], control, _CONTROL_GROUPS),
             (answer.responses[1], table, _TABLE_GROUPS),
@@ -230,20 +222,26 @@ class EtcdStore:
             operations = [rpc.get(pulse_key(self._prefix))]
             for id in some:
                 operations += [rpc.get(self.keys(id).of(Kind.GATE)), rpc.get(self.keys(id).of(Kind.REPORT, TIMELINE))]
-            before = self._revisions.known()
-            answer = await self._send("read-gates", rpc.txn_request([], operations), writes=False)
-            cluster_id = f"{answer.header.cluster_id:x}"
-            forgotten = self._revisions.judge(cluster_id, before, knows(answer, at=0))
+            answer, state = await self._read("read-gates", operations, pulse=0)
             for n, id in enumerate(some):
                 gate, report = (answer.responses[1 + 2 * n + k].response_range.kvs for k in (0, 1))
                 found[id] = EtcdFacts(
-                    revision=answer.header.revision,
-                    cluster_id=cluster_id,
-                    forgotten=forgotten,
+                    **state,
                     gate=_stored(Kind.GATE, "", gate[0]) if gate else None,
                     reports={TIMELINE: _stored(Kind.REPORT, TIMELINE, report[0])} if report else {},
                 )
         return found
+
+    async def _read(self, name: str, operations: Sequence[Message], *, pulse: int) -> tuple[Message, dict[str, Any]]:
+        """One linearizable transaction of reads: its answer, and what it shows of etcd as a whole.
+
+        The latter are fields of EtcdFacts. ``pulse``: the place of the pulse among the operations.
+        """
+        before = self._revisions.known()
+        answer = await self._send(name, rpc.txn_request([], operations), writes=False)
+        cluster_id = f"{answer.header.cluster_id:x}"
+        forgotten = self._revisions.judge(cluster_id, before, knows(answer, at=pulse))
+        return answer, {"revision": answer.header.revision, "cluster_id": cluster_id, "forgotten": forgotten}
 
     # ---- transactions
 

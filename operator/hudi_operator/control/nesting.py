@@ -133,19 +133,18 @@ async def read_tables_at(
     A HudiTable of another namespace, or one that may not use its path, counts only if its gate was
     ever open: anybody could write another team's folder into a HudiTable.
     """
-    at = {folder: index.overlapping(folder) for folder in sorted(set(folders))}
 
     def counts(key: Key, path: str) -> bool:
         return key[0] == namespace and not path_problem(path, namespace, config)
 
-    ids = {naming.table_id(path) for tables in at.values() for key, path in tables if not counts(key, path)}
-    known, found = await etcd.read_gates(ids), dict[str, tuple[str, ...]]()
+    at = {
+        folder: [(key, naming.table_id(path), counts(key, path)) for key, path in index.overlapping(folder)]
+        for folder in sorted(set(folders))
+    }
+    known = await etcd.read_gates({id for tables in at.values() for _, id, counted in tables if not counted})
+    found = dict[str, tuple[str, ...]]()
     for folder, tables in at.items():
-        named = [
-            "/".join(key)
-            for key, path in tables
-            if counts(key, path) or _was_open(index.uid(key), known[naming.table_id(path)])
-        ]
+        named = ["/".join(key) for key, id, counted in tables if counted or _was_open(index.uid(key), known[id])]
         if named:
             found[folder] = tuple(sorted(named))
     return found

@@ -18,7 +18,7 @@ HEAD = """\
 Made by `python -m tests.campaigns.pages.findings`; do not edit. What happened, what prevents it and
 which test shows that is in [findings](findings.md).
 
-| finding | | subject |
+| finding | what happened | subject |
 |---|---|---|
 """
 _HEADING = re.compile(r"^(##|###) (?:F(\d+): )?(.+)$", re.MULTILINE)

@@ -13,10 +13,8 @@ from pyspark.sql import SparkSession
 from hudi_runtime.process import spark as sp
 from tests.support.harness.processes import until
 
-TASK = "java_method('java.lang.Thread', 'sleep', 15000L + id)"
-"""It sleeps for 15 s, which is longer than a busy machine takes to cancel it. Nobody
-interrupts it.
-"""
+TASK = "java_method('java.lang.Thread', 'sleep', 10000L + id)"
+"""It sleeps for ten seconds, and nobody interrupts it."""
 
 
 def sleeps(spark: SparkSession) -> bool:
@@ -53,7 +51,7 @@ def main() -> None:
     print("the job is over:", bool(failed), flush=True)
     print("idle:", sp.await_idle(spark, 0.5), flush=True)
     print("told:", sp.running_tasks(spark), flush=True)
-    print("at the end:", sp.await_idle(spark, 120), repr(sp.running_tasks(spark)), flush=True)
+    print("at the end:", sp.await_idle(spark, 60), repr(sp.running_tasks(spark)), flush=True)
     spark.stop()
 
 

@@ -135,18 +135,17 @@ def _option_is_not_allowed(o: _Object) -> Stall | None:
 
 def _store_is_another(o: _Object) -> Stall | None:
     """Of a path that other namespaces may use, too: whoever reaches it at the store has it."""
-    if not trial.shared(o.table, o.config):
-        return None
     allowed, agent = o.config.store_endpoints, o.table.agent
-    found = storage_options.elsewhere(o.table.storage.options, o.table.canonical_path, allowed)
-    if not found and storage_options.ANY not in allowed and agent is not None:
-        spec = agent.pod.pod_template.get("spec")
-        found = (
+    if storage_options.ANY in allowed or not trial.shared(o.table, o.config):
+        return None
+    spec = agent.pod.pod_template.get("spec") if agent is not None else None
+    if isinstance(spec, dict) and spec.get("dnsConfig"):
+        return Stall(
+            "OptionNotAllowed",
             "spec.agent.podTemplate.spec.dnsConfig: names of stores are not for a HudiTable to resolve inside a prefix "
-            "that several namespaces may use (config.storeEndpoints)"
-            if isinstance(spec, dict) and spec.get("dnsConfig")
-            else ""
+            "that several namespaces may use (config.storeEndpoints)",
         )
+    found = storage_options.elsewhere(o.table.storage.options, o.table.canonical_path, allowed)
     return _stall("OptionNotAllowed", found)
 
 
